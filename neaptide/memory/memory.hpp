@@ -44,15 +44,16 @@ struct Offsets {
   bool optimal = false;  // top == load, or proved by search
 };
 
-/// Everything wrong with the offsets (overlap, negative, misaligned); empty when sound. Written from the definition alone.
+/// Everything wrong with the offsets (overlap, negative, misaligned); empty when sound. Written from the definition
+/// alone.
 std::vector<std::string> verify(std::span<const Block> blocks, const Offsets& offsets, Bytes alignment = 1);
 
 struct PackOptions {
   std::optional<Bytes> capacity;  // stop as soon as the top is at most this
   Seconds time_limit = 5;
-  std::int64_t effort = 0;        // ticks; 0: default
+  std::int64_t effort = 0;  // ticks; 0: default
   std::uint64_t seed = 1;
-  std::string packer = "best";    // a name of packers(), or "best": the portfolio
+  std::string packer = "best";  // a name of packers(), or "best": the portfolio
 };
 
 struct Packer {
@@ -71,8 +72,8 @@ plan::Layout pack(const plan::Problem& problem, const plan::Plan& plan, const Pa
 /// Everything wrong with a layout against the plan's lifetimes.
 std::vector<std::string> verify(const plan::Problem& problem, const plan::Plan& plan, const plan::Layout& layout);
 
-/// Plans, packs, and plans again with a tighter load while the layout does not fit; the returned plan has a layout whose
-/// top is within every budget, or is infeasible.
+/// Plans, packs, and plans again with a tighter load while the layout does not fit; the returned plan has a layout
+/// whose top is within every budget, or is infeasible.
 plan::Plan plan_and_pack(const plan::Problem& problem, std::string_view planner, const plan::Options& options,
                          const PackOptions& pack_options = {});
 

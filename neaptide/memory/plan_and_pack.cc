@@ -1,0 +1,215 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "neaptide/memory/memory.hpp"
+
+namespace neaptide::memory {
+
+namespace {
+
+using Budgets = IdVector<plan::DeviceTag, std::optional<Bytes>>;
+using PerDevice = IdVector<plan::DeviceTag, Bytes>;
+
+constexpr int kRounds = 8;
+
+Budgets budgets_of(const plan::Problem& problem) {
+  Budgets out(problem.devices.size());
+  for (std::size_t i = 0; i < problem.devices.size(); ++i) {
+    out[plan::DeviceId(i)] = problem.devices[plan::DeviceId(i)].budget;
+  }
+  return out;
+}
+
+/// Seconds of every op once with its fastest implementation: what a gap is relative to.
+Seconds everything_once(const plan::Problem& problem) {
+  Seconds sum = 0;
+  for (const plan::Op& op : problem.ops) {
+    Seconds least = std::numeric_limits<Seconds>::infinity();
+    for (const plan::Impl& impl : op.impls) least = std::min(least, impl.seconds);
+    if (!op.impls.empty()) sum += least;
+  }
+  return sum;
+}
+
+/// One attempt after the other: plan under budgets made smaller by `cut`, pack under the true ones.
+class Rounds {
+ public:
+  Rounds(const plan::Problem& problem, std::string_view planner, const plan::Options& options,
+         const PackOptions& pack_options)
+      : problem_(plan::with_options(problem, options)),
+        planner_(planner),
+        options_(options),
+        pack_options_(pack_options),
+        budgets_(budgets_of(problem_)),
+        cut_(problem_.devices.size(), 0),
+        misses_(cut_) {}
+
+  plan::Plan run();
+
+ private:
+  plan::Plan attempt();
+  PerDevice overflow(const plan::Plan& plan) const;
+  bool move_cut(bool fits, const PerDevice& over);
+  bool halve_cut();
+  void keep_if_better(plan::Plan plan);
+  void restate_proof(plan::Plan& plan) const;
+  plan::Plan nothing_fits() const;
+  Seconds seconds_left() const;
+
+  plan::Problem problem_;  // with the true budgets
+  std::string planner_;
+  plan::Options options_;
+  PackOptions pack_options_;
+  Budgets budgets_;
+  PerDevice cut_;     // what the planner's budgets are short of the true ones
+  PerDevice misses_;  // the largest cut whose layout did not fit
+  plan::Plan first_;  // under the true budgets: its bound holds for every round
+  std::optional<plan::Plan> best_;
+  std::optional<plan::Plan> nearest_;  // least overflow, where nothing fits
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+Seconds Rounds::seconds_left() const {
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
+  return std::max(0.0, options_.time_limit - spent.count());
+}
+
+bool has_steps(const plan::Plan& plan) {
+  return plan.status != plan::Status::kInfeasible && !(plan.status == plan::Status::kTimeLimit && plan.steps.empty());
+}
+
+plan::Plan Rounds::attempt() {
+  plan::Options options = options_;
+  options.time_limit = seconds_left();
+  for (std::size_t i = 0; i < budgets_.size(); ++i) {
+    const plan::DeviceId d(i);
+    if (budgets_[d]) options.budgets[problem_.devices[d].name] = *budgets_[d] - cut_[d];
+  }
+  plan::Plan plan = plan::make_plan(problem_, planner_, options);
+  plan.budgets = budgets_;
+  if (has_steps(plan)) plan.layout = pack(problem_, plan, pack_options_);
+  return plan;
+}
+
+PerDevice Rounds::overflow(const plan::Plan& plan) const {
+  PerDevice out(budgets_.size(), 0);
+  for (std::size_t i = 0; i < budgets_.size(); ++i) {
+    const plan::DeviceId d(i);
+    if (budgets_[d]) out[d] = std::max<Bytes>(0, plan.layout->top[d] - *budgets_[d]);
+  }
+  return out;
+}
+
+Bytes most(const PerDevice& bytes) { return *std::max_element(bytes.begin(), bytes.end()); }
+
+/// Goes back half of the way to the largest cut that is too small; false when there is nothing between.
+bool Rounds::halve_cut() {
+  bool moved = false;
+  for (std::size_t i = 0; i < cut_.size(); ++i) {
+    const plan::DeviceId d(i);
+    const Bytes middle = misses_[d] + (cut_[d] - misses_[d]) / 2;
+    moved = moved || middle != misses_[d];
+    cut_[d] = middle;
+  }
+  return moved;
+}
+
+/// Chooses the next cut; false when no further round can help.
+bool Rounds::move_cut(bool fits, const PerDevice& over) {
+  if (fits) return halve_cut();
+  misses_ = cut_;
+  for (std::size_t i = 0; i < cut_.size(); ++i) {
+    const plan::DeviceId d(i);
+    cut_[d] += over[d];
+    if (budgets_[d] && cut_[d] > *budgets_[d]) return false;
+  }
+  return true;
+}
+
+void Rounds::keep_if_better(plan::Plan plan) {
+  if (!best_ || plan.cost.seconds < best_->cost.seconds) best_ = std::move(plan);
+}
+
+/// A bound under the true budgets holds for any plan within them; one under smaller budgets does not.
+void Rounds::restate_proof(plan::Plan& plan) const {
+  plan.lower_bound = first_.lower_bound;
+  plan.gap.reset();
+  if (plan.status == plan::Status::kOptimal) plan.status = plan::Status::kFeasible;
+  if (!plan.lower_bound) return;
+  const Seconds bound = plan.lower_bound->seconds, base = everything_once(problem_);
+  if (plan.cost.seconds == bound) plan.status = plan::Status::kOptimal;
+  plan.gap = base > 0 ? (plan.cost.seconds - bound) / base : 0;
+}
+
+/// The answer when plans exist whose load fits, but no layout of them does.
+plan::Plan Rounds::nothing_fits() const {
+  const plan::Plan& near = *nearest_;
+  const PerDevice over = overflow(near);
+  const auto worst = std::max_element(over.begin(), over.end()) - over.begin();
+  const plan::DeviceId device(static_cast<std::int32_t>(worst));
+  plan::Infeasible why;
+  why.device = device;
+  why.smallest = near.layout->top[device];
+  for (std::size_t i = 0; i < problem_.buffers.size(); ++i) {
+    const plan::Buffer& b = problem_.buffers[plan::BufferId(i)];
+    if (b.home == device && !b.pageable) why.proved += problem_.size_on(plan::BufferId(i), device);
+  }
+  const plan::Placement* highest = nullptr;
+  for (const plan::Placement& p : near.layout->blocks) {
+    if (p.device == device && (highest == nullptr || p.offset + p.bytes > highest->offset + highest->bytes)) {
+      highest = &p;
+    }
+  }
+  const plan::Step& step = near.steps.at(static_cast<std::size_t>(highest->begin));
+  if (const auto* compute = std::get_if<plan::Compute>(&step)) why.step = problem_.ops[compute->op].name;
+  why.buffers = {highest->name};
+  why.advice = fmt::format("plans fit {} bytes, but no layout of them was found; {} bytes are enough",
+                           *budgets_[device], why.smallest);
+  plan::Plan out = first_;
+  out.status = seconds_left() > 0 ? plan::Status::kInfeasible : plan::Status::kTimeLimit;
+  out.steps.clear();
+  out.cost = {};
+  out.peak = PerDevice(budgets_.size(), 0);
+  out.lower_bound.reset();
+  out.gap.reset();
+  out.layout.reset();
+  out.infeasible = std::move(why);
+  return out;
+}
+
+plan::Plan Rounds::run() {
+  for (int round = 0; round < kRounds && (round == 0 || seconds_left() > 0); ++round) {
+    plan::Plan plan = attempt();
+    if (round == 0) first_ = plan;
+    if (!has_steps(plan)) {
+      if (round == 0) return plan;
+      if (!halve_cut()) break;
+      continue;
+    }
+    const PerDevice over = overflow(plan);
+    const bool fits = most(over) == 0;
+    if (fits) {
+      const bool cannot_improve = plan.cost.seconds <= first_.cost.seconds;
+      keep_if_better(std::move(plan));
+      if (cannot_improve) break;
+    } else if (!nearest_ || most(over) < most(overflow(*nearest_))) {
+      nearest_ = std::move(plan);
+    }
+    if (!move_cut(fits, over)) break;
+  }
+  if (!best_) return nothing_fits();
+  restate_proof(*best_);
+  return *std::move(best_);
+}
+
+}  // namespace
+
+plan::Plan plan_and_pack(const plan::Problem& problem, std::string_view planner, const plan::Options& options,
+                         const PackOptions& pack_options) {
+  return Rounds(problem, planner, options, pack_options).run();
+}
+
+}  // namespace neaptide::memory
