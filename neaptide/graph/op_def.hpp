@@ -63,8 +63,8 @@ struct Work {
 /// What an implementation reads and writes, as positions in the node's inputs and outputs.
 struct ImplSpec {
   std::string name;
-  std::vector<int> reads, writes;
-  std::vector<std::pair<int, int>> in_place;  // {input, output}
+  std::vector<int> reads = {}, writes = {};
+  std::vector<std::pair<int, int>> in_place = {};  // {input, output}
   Bytes workspace = 0;
   friend bool operator==(const ImplSpec&, const ImplSpec&) = default;
 };
@@ -95,9 +95,9 @@ struct OpDef {
   };
   Range n_inputs, n_outputs;
 
-  bool once = false;                            // has an effect: executed exactly once in a step
-  std::vector<std::pair<int, int>> renames;     // {output, input}: same bytes, other shape (Reshape); no kernel runs
-  std::vector<std::pair<int, int>> overwrites;  // {output, input}: output is the next version of input (updates)
+  bool once = false;                              // has an effect: executed exactly once in a step
+  std::vector<std::pair<int, int>> renames = {};  // {output, input}: same bytes, other shape (Reshape); no kernel runs
+  std::vector<std::pair<int, int>> overwrites = {};  // {output, input}: output is the next version of input (updates)
 
   /// Types of all outputs that the operator can have, in order, wanted or not. UserError (NodeView::fail) when inputs
   /// or attributes are not legal.
