@@ -1,0 +1,31 @@
+#include "neaptide/ops/ops.hpp"
+
+#include <iterator>
+
+#include "neaptide/ops/activation.hpp"
+
+namespace neaptide::ops {
+namespace {
+
+using Family = std::vector<graph::OpDef> (*)();
+
+// Every family, sorted.
+constexpr Family kFamilies[] = {
+    activation_ops,
+};
+
+}  // namespace
+
+const graph::OpSet& all() {
+  static const graph::OpSet set = [] {
+    std::vector<graph::OpDef> ops;
+    for (const Family family : kFamilies) {
+      std::vector<graph::OpDef> more = family();
+      std::move(more.begin(), more.end(), std::back_inserter(ops));
+    }
+    return graph::OpSet(std::move(ops));
+  }();
+  return set;
+}
+
+}  // namespace neaptide::ops
