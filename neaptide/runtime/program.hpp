@@ -69,8 +69,9 @@ class Program {
   std::string step_name(int step) const;        // "conv1 (direct)", "free a1"
   bool huge_pages() const;                      // did the system give them
 
+  struct State;  // what a compiled program holds; defined in program.cc
+
  private:
-  struct State;
   explicit Program(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
