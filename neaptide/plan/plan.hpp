@@ -31,9 +31,10 @@ struct Free {
 using Step = std::variant<Compute, Copy, Free>;
 
 struct Cost {
+  // A negative number: a plan read from a file does not state it.
   Seconds seconds = 0;             // serial: the sum of the steps
   Seconds overlapped = 0;          // end of the last step, every device and link a lane (rule 8)
-  std::optional<double> joules;    // where every op and copy used gives them
+  std::optional<double> joules = std::nullopt;    // where every op and copy used gives them
   friend bool operator==(const Cost&, const Cost&) = default;
 };
 
@@ -85,7 +86,7 @@ struct Plan {
   IdVector<struct DeviceTag, std::optional<Bytes>> budgets;
   std::vector<Step> steps;
   Cost cost;
-  IdVector<struct DeviceTag, Bytes> peak;  // planned peak per device
+  IdVector<struct DeviceTag, Bytes> peak;  // planned peak per device; empty or negative: not stated
   std::optional<LowerBound> lower_bound;
   std::optional<double> gap;               // (cost - bound) / cost of everything once with the fastest implementations
   Status status = Status::kFeasible;

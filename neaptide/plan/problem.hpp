@@ -22,7 +22,7 @@ using OpId = Id<struct OpTag>;
 /// A memory with a compute unit (or none: "host" only holds buffers).
 struct Device {
   std::string name;
-  std::optional<Bytes> budget;  // none: no limit
+  std::optional<Bytes> budget = std::nullopt;  // none: no limit
   Bytes alignment = 1;          // every resident buffer and workspace counts rounded up to it
   friend bool operator==(const Device&, const Device&) = default;
 };
@@ -40,14 +40,14 @@ struct CopyCost {
   BufferId buffer;
   DeviceId from, to;
   Seconds seconds = 0;
-  std::optional<double> joules;
+  std::optional<double> joules = std::nullopt;
   friend bool operator==(const CopyCost&, const CopyCost&) = default;
 };
 
 struct Buffer {
   std::string name;
   Bytes bytes = 0;
-  std::optional<DeviceId> home;  // resident there before step 0
+  std::optional<DeviceId> home = std::nullopt;  // resident there before step 0
   bool keep = false;             // must exist in its last version at the end
   bool pageable = false;         // may leave its home
   friend bool operator==(const Buffer&, const Buffer&) = default;
@@ -63,7 +63,7 @@ struct Impl {
   std::string name;
   DeviceId device;
   Seconds seconds = 0;
-  std::optional<double> joules;
+  std::optional<double> joules = std::nullopt;
   Bytes workspace = 0;
   std::vector<BufferId> reads, writes;  // no duplicates within each
   std::vector<InPlace> in_place;

@@ -1,0 +1,30 @@
+// How planners say what they found: a plan within the budgets, or why there is none.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neaptide/plan/planner.hpp"
+
+namespace neaptide::plan {
+
+/// Largest budget excess over all devices; 0 when the peaks fit.
+Bytes overflow(const Problem& problem, const IdVector<DeviceTag, Bytes>& peak);
+
+/// The steps as a plan when they fit the problem's budgets, else `nothing_fits`.
+Plan answer(const Problem& problem, std::vector<Step> steps);
+
+/// An infeasible answer. `tried`: steps that are legal but over budget, when the planner has some; their peak is then a
+/// feasible budget.
+Plan nothing_fits(const Problem& problem, const std::vector<Step>& tried = {});
+
+/// UserError with "did you mean" unless every key of options.switches is known.
+void check_switches(const Options& options, std::string_view planner, std::initializer_list<const char*> known);
+
+/// The value of a switch, or `otherwise`. UserError unless it is one of `values` (when given).
+std::string switch_value(const Options& options, const std::string& name, const std::string& otherwise,
+                         std::initializer_list<const char*> values = {});
+
+}  // namespace neaptide::plan

@@ -1,0 +1,34 @@
+// What no plan can avoid: the ops that must run, their cheapest time, and the memory that one op needs by itself.
+//
+//   for (const Device& d : ...) Bytes least = smallest_peak(problem, d).bytes;   // no plan has a smaller peak on d
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "neaptide/plan/plan.hpp"
+
+namespace neaptide::plan {
+
+/// Ops that every plan runs at least once: the once ops, and whoever alone can write what these must read or what is
+/// kept.
+IdVector<OpTag, bool> necessary_ops(const Problem& problem);
+
+/// Every necessary op once with its fastest implementation: a lower bound of the serial cost, valid for any order.
+Seconds cheapest_seconds(const Problem& problem);
+
+/// The working set of an implementation: the fixed homes of its device, its reads and writes, its workspace.
+struct Forced {
+  Bytes bytes = 0;
+  OpId op;                        // invalid: the homed buffers alone
+  std::vector<BufferId> buffers;  // largest first
+};
+Forced working_set(const Problem& problem, OpId op, const Impl& impl);
+
+/// The largest of the working sets that no plan avoids on this device. No plan has a smaller peak there.
+Forced smallest_peak(const Problem& problem, DeviceId device);
+
+/// When some necessary op fits in no implementation: where, how much, and why. Otherwise nothing is proved.
+std::optional<Infeasible> prove_infeasible(const Problem& problem);
+
+}  // namespace neaptide::plan

@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "neaptide/base/errors.hpp"
+#include "neaptide/base/text.hpp"
+#include "neaptide/plan/emit.hpp"
+#include "neaptide/plan/forced.hpp"
+#include "neaptide/plan/planner.hpp"
+#include "neaptide/plan/planners/keep_all.hpp"
+#include "neaptide/plan/planners/last.hpp"
+#include "neaptide/plan/simulate.hpp"
+#include "neaptide/plan/verify.hpp"
+
+namespace neaptide::plan {
+namespace {
+
+// Sorted by name.
+constexpr std::array kPlanners = {
+    Planner{"keep-all", "every op once in the given order; the reference", run_keep_all},
+    Planner{"last", "keeps only the results of the op before; the smallest memory of the simple ways", run_last},
+};
+
+/// Equal up to the rounding of sums of seconds.
+bool same(Seconds a, Seconds b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
+
+/// Every op that runs without recomputation, with its fastest implementation.
+Seconds once_each(const Problem& problem) {
+  const Choice choice = first_choice(problem);
+  Seconds sum = 0;
+  for (OpId op : problem.order) {
+    if (choice[op] < 0) continue;
+    Seconds least = problem.ops[op].impls.front().seconds;
+    for (const Impl& i : problem.ops[op].impls) least = std::min(least, i.seconds);
+    sum += least;
+  }
+  return sum;
+}
+
+std::vector<std::pair<std::string, std::string>> as_given(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (options.objective == Objective::kOverlap) out.emplace_back("objective", "overlap");
+  if (options.objective == Objective::kEnergy) out.emplace_back("objective", "energy");
+  if (std::isfinite(options.time_limit)) out.emplace_back("time_limit", fmt::format("{}", options.time_limit));
+  if (options.effort != 0) out.emplace_back("effort", fmt::format("{}", options.effort));
+  if (options.gap != 0) out.emplace_back("gap", fmt::format("{}", options.gap));
+  if (options.pinned_implementations) out.emplace_back("pinned_implementations", "true");
+  out.emplace_back("threads", fmt::format("{}", options.threads));
+  for (const auto& [name, value] : options.switches) out.emplace_back(name, value);
+  return out;
+}
+
+void fill_proof(const Problem& problem, Plan& plan) {
+  const Simulation sim = simulate(problem, plan.steps);
+  plan.cost = sim.cost;
+  plan.peak = sim.peak;
+  const Seconds floor = std::min(cheapest_seconds(problem), plan.cost.seconds);
+  if (!plan.lower_bound || plan.lower_bound->seconds < floor)
+    plan.lower_bound =
+        LowerBound{.seconds = floor, .valid_for = BoundScope::kAnyOrder, .certificate = "", .vouched_by = ""};
+  const Seconds reference = once_each(problem);
+  const Seconds above = plan.cost.seconds - plan.lower_bound->seconds;
+  const bool met = same(plan.cost.seconds, plan.lower_bound->seconds);
+  plan.gap = met || reference <= 0 ? 0 : std::max(0.0, above) / reference;
+  if (met) plan.status = Status::kOptimal;
+}
+
+const Planner& find(std::string_view name) {
+  for (const Planner& p : kPlanners) {
+    if (p.name == name) return p;
+  }
+  std::vector<std::string> known;
+  for (const Planner& p : kPlanners) known.emplace_back(p.name);
+  throw UserError("there is no planner '{}'{}", name, did_you_mean(name, known));
+}
+
+}  // namespace
+
+std::span<const Planner> planners() { return kPlanners; }
+
+Problem with_options(const Problem& problem, const Options& options) {
+  Problem out = problem;
+  std::vector<std::string> known;
+  for (const Device& d : problem.devices) known.push_back(d.name);
+  for (const auto& [name, budget] : options.budgets) {
+    const auto it = std::find(known.begin(), known.end(), name);
+    if (it == known.end()) throw UserError("there is no device '{}'{}", name, did_you_mean(name, known));
+    if (budget < 0) throw UserError("the budget of device '{}' is negative", name);
+    out.devices[DeviceId(static_cast<std::size_t>(it - known.begin()))].budget = budget;
+  }
+  if (options.pinned_implementations) {
+    for (Op& op : out.ops) op.impls.resize(1);
+  }
+  return out;
+}
+
+Plan make_plan(const Problem& problem, std::string_view planner, const Options& options) {
+  const Planner& chosen = find(planner);
+  const Problem bounded = with_options(problem, options);
+  const std::vector<std::string> errors = check(bounded);
+  if (!errors.empty()) throw UserError("problem '{}': {}", problem.name, join(errors, "; "));
+  const auto begin = std::chrono::steady_clock::now();
+  Plan plan = chosen.run(bounded, options);
+  plan.seconds_spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  plan.planner = planner;
+  plan.seed = options.seed;
+  plan.options = as_given(options);
+  plan.budgets = {};
+  for (const Device& d : bounded.devices) plan.budgets.push_back(d.budget);
+  if (!plan.steps.empty()) fill_proof(bounded, plan);
+  verify_or_throw(problem, plan);
+  return plan;
+}
+
+}  // namespace neaptide::plan
