@@ -57,9 +57,9 @@ Json budgets_json(const Problem& problem, const Plan& plan) {
 }
 
 Json cost_json(const Cost& cost) {
-  Json j;
-  j["seconds"] = cost.seconds;
-  j["overlapped"] = cost.overlapped;
+  Json j = Json::object();
+  if (cost.seconds >= 0) j["seconds"] = cost.seconds;
+  if (cost.overlapped >= 0) j["overlapped"] = cost.overlapped;
   if (cost.joules) j["joules"] = *cost.joules;
   return j;
 }
