@@ -94,7 +94,27 @@ std::string read_maybe_gzip(const std::string& path, std::int64_t limit) {
   return gzip ? gunzip(raw, path, limit) : raw;
 }
 
+static bool write_all(int fd, std::string_view content) {
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t n = ::write(fd, content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+/// Pipes and devices cannot be replaced by a rename.
+static void write_device(const std::string& path, std::string_view content) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0 || !write_all(file.get(), content) || file.close() != 0) {
+    throw UserError("cannot write '{}': {}", path, reason());
+  }
+}
+
 void write_file_atomically(const std::string& path, std::string_view content) {
+  if (std::error_code ignored; std::filesystem::is_other(path, ignored)) return write_device(path, content);
   const std::string temporary = path + ".tmp" + std::to_string(::getpid());
   const auto fail = [&](const char* what) {
     const std::string why = reason();
@@ -103,13 +123,7 @@ void write_file_atomically(const std::string& path, std::string_view content) {
   };
   FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (file.get() < 0) fail("write");
-  std::size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t n = ::write(file.get(), content.data() + done, content.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail("write");
-    done += static_cast<std::size_t>(n);
-  }
+  if (!write_all(file.get(), content)) fail("write");
   if (::fsync(file.get()) != 0 || file.close() != 0) fail("write");
   if (::rename(temporary.c_str(), path.c_str()) != 0) fail("replace");
 }
