@@ -43,4 +43,9 @@ Training make_training(const graph::Graph& forward, const graph::OpSet& ops, con
 std::vector<graph::ValueId> append_backward(graph::Builder& builder, graph::ValueId loss,
                                             const std::vector<graph::ValueId>& wrt);
 
+/// The same for any outputs, given the values that hold their gradients (vector-Jacobian product).
+std::vector<graph::ValueId> append_backward(graph::Builder& builder, const std::vector<graph::ValueId>& outputs,
+                                            const std::vector<graph::ValueId>& output_gradients,
+                                            const std::vector<graph::ValueId>& wrt);
+
 }  // namespace neaptide::autodiff

@@ -106,6 +106,11 @@ const Implementation& pick(const NodeView& node, const std::vector<Implementatio
   return *found;
 }
 
+Graph in_plain_formats(Graph graph) {
+  for (Value& v : graph.values) v.format = {};
+  return graph;
+}
+
 Values initial_values(const Graph& graph, const Feeds& feeds) {
   Values values(graph.values.size());
   for (const auto& [id, tensor] : graph.data) values[id] = tensor;
@@ -132,6 +137,8 @@ std::vector<Tensor> run_node(const NodeView& node, const OpDef& op, const Implem
 }
 
 Values interpret(const Graph& graph, const OpSet& ops, const Feeds& feeds, const Choose& choose) {
+  if (std::any_of(graph.values.begin(), graph.values.end(), [](const Value& v) { return !v.format.plain(); }))
+    return interpret(in_plain_formats(graph), ops, feeds, choose);
   Values values = initial_values(graph, feeds);
   for (const Node& node : graph.nodes) {
     const NodeView view(graph, node);

@@ -23,8 +23,8 @@ using Values = IdVector<struct graph::ValueTag, graph::Tensor>;
 using Choose = std::function<int(const graph::NodeView&, const std::vector<graph::Implementation>&)>;
 
 /// `feeds` must hold every graph input and may replace the initial contents of parameters, state and constants.
-/// UserError when a feed is missing or has another type, when the graph is not in plain formats (Reorder excepted: all
-/// formats are evaluated as plain), or when a chosen implementation reads a value that does not exist.
+/// Every storage format is evaluated as plain. UserError when a feed is missing or has another type, or when a chosen
+/// implementation reads a value that does not exist.
 Values interpret(const graph::Graph& graph, const graph::OpSet& ops, const Feeds& feeds, const Choose& choose = {});
 
 /// For each parameter and state that the graph overwrites, its last version: what to feed to the next step.

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "neaptide/ops/activation.hpp"
+#include "neaptide/ops/arithmetic.hpp"
 
 namespace neaptide::ops {
 namespace {
@@ -12,6 +13,7 @@ using Family = std::vector<graph::OpDef> (*)();
 // Every family, sorted.
 constexpr Family kFamilies[] = {
     activation_ops,
+    arithmetic_ops,
 };
 
 }  // namespace
