@@ -79,6 +79,19 @@ inline void require_same(const NodeView& node, std::size_t a, std::size_t b) {
                           b, graph::to_string(node.input(b))));
 }
 
+/// Fails unless the input has exactly this type.
+inline void require_type(const NodeView& node, std::size_t input, const TensorType& type) {
+  if (node.input(input) != type)
+    node.fail(fmt::format("input {} is {}; {} is needed", input, graph::to_string(node.input(input)),
+                          graph::to_string(type)));
+}
+
+/// The value of a list attribute that must be there.
+inline Shape required_ints(const NodeView& node, const char* key) {
+  if (!node.has_attr(key)) node.fail(fmt::format("attribute '{}' is missing", key));
+  return node.ints_or(key, {});
+}
+
 /// ONNX axis in [-rank, rank) to [0, rank).
 inline std::size_t axis_of(const NodeView& node, std::int64_t axis, std::size_t rank) {
   const auto r = static_cast<std::int64_t>(rank);

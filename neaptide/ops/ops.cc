@@ -4,6 +4,8 @@
 
 #include "neaptide/ops/activation.hpp"
 #include "neaptide/ops/arithmetic.hpp"
+#include "neaptide/ops/convolution.hpp"
+#include "neaptide/ops/transposed.hpp"
 
 namespace neaptide::ops {
 namespace {
@@ -14,6 +16,8 @@ using Family = std::vector<graph::OpDef> (*)();
 constexpr Family kFamilies[] = {
     activation_ops,
     arithmetic_ops,
+    convolution_ops,
+    transposed_ops,
 };
 
 }  // namespace
