@@ -5,6 +5,7 @@
 #include "neaptide/ops/activation.hpp"
 #include "neaptide/ops/arithmetic.hpp"
 #include "neaptide/ops/convolution.hpp"
+#include "neaptide/ops/pooling.hpp"
 #include "neaptide/ops/transposed.hpp"
 
 namespace neaptide::ops {
@@ -17,6 +18,7 @@ constexpr Family kFamilies[] = {
     activation_ops,
     arithmetic_ops,
     convolution_ops,
+    pooling_ops,
     transposed_ops,
 };
 
