@@ -4,6 +4,7 @@
 
 #include "neaptide/ops/activation.hpp"
 #include "neaptide/ops/arithmetic.hpp"
+#include "neaptide/ops/batch_norm.hpp"
 #include "neaptide/ops/convolution.hpp"
 #include "neaptide/ops/pooling.hpp"
 #include "neaptide/ops/transposed.hpp"
@@ -17,6 +18,7 @@ using Family = std::vector<graph::OpDef> (*)();
 constexpr Family kFamilies[] = {
     activation_ops,
     arithmetic_ops,
+    batch_norm_ops,
     convolution_ops,
     pooling_ops,
     transposed_ops,
