@@ -6,7 +6,9 @@
 #include "neaptide/ops/arithmetic.hpp"
 #include "neaptide/ops/batch_norm.hpp"
 #include "neaptide/ops/convolution.hpp"
+#include "neaptide/ops/dropout.hpp"
 #include "neaptide/ops/pooling.hpp"
+#include "neaptide/ops/resize.hpp"
 #include "neaptide/ops/transposed.hpp"
 
 namespace neaptide::ops {
@@ -16,12 +18,8 @@ using Family = std::vector<graph::OpDef> (*)();
 
 // Every family, sorted.
 constexpr Family kFamilies[] = {
-    activation_ops,
-    arithmetic_ops,
-    batch_norm_ops,
-    convolution_ops,
-    pooling_ops,
-    transposed_ops,
+    activation_ops, arithmetic_ops, batch_norm_ops, convolution_ops,
+    dropout_ops,    pooling_ops,    resize_ops,     transposed_ops,
 };
 
 }  // namespace
