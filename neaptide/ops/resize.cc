@@ -24,7 +24,7 @@ double half_pixel(const Dimension& d, double o) { return (o + 0.5) / d.scale - 0
 double half_pixel_symmetric(const Dimension& d, double o) {
   const double exact = static_cast<double>(d.in) * d.scale;  // the output's length before it was rounded down
   const double shift = static_cast<double>(d.in) / 2 * (1 - static_cast<double>(d.out) / exact);
-  return shift + half_pixel(d, o);
+  return shift + (o + 0.5) / d.scale - 0.5;
 }
 
 double pytorch_half_pixel(const Dimension& d, double o) { return d.out > 1 ? half_pixel(d, o) : 0; }
