@@ -1,0 +1,10 @@
+#include "case.hpp"
+
+namespace neaptide::ops {
+namespace {
+
+TEST(Fixtures, WindowsAgreeWithPyTorch) { check_fixtures("windows.json"); }
+TEST(Fixtures, PaddingRulesAndResizingAgreeWithTheOnnxReference) { check_fixtures("windows_onnx.json"); }
+
+}  // namespace
+}  // namespace neaptide::ops
