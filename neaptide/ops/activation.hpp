@@ -1,4 +1,4 @@
-// Activations: Relu, and their gradients (see ops.hpp).
+// Relu, Clip, Sigmoid, Tanh and their gradients (see ops.hpp).
 #pragma once
 
 #include "neaptide/graph/op_def.hpp"
