@@ -12,6 +12,7 @@
 #include "neaptide/ops/pooling.hpp"
 #include "neaptide/ops/reduce.hpp"
 #include "neaptide/ops/reorder.hpp"
+#include "neaptide/ops/resize.hpp"
 #include "neaptide/ops/shape.hpp"
 #include "neaptide/ops/softmax.hpp"
 #include "neaptide/ops/transposed.hpp"
@@ -25,8 +26,7 @@ using Family = std::vector<graph::OpDef> (*)();
 // Every family, sorted.
 // clang-format off
 constexpr Family kFamilies[] = {
-    activation_ops, arithmetic_ops, batch_norm_ops, convolution_ops,
-    dropout_ops,    pooling_ops,    resize_ops,     activation_ops,
+    activation_ops,
     arithmetic_ops,
     batch_norm_ops,
     convolution_ops,
@@ -36,6 +36,7 @@ constexpr Family kFamilies[] = {
     pooling_ops,
     reduce_ops,
     reorder_ops,
+    resize_ops,
     shape_ops,
     softmax_ops,
     transposed_ops,
