@@ -165,8 +165,7 @@ class Exporter {
   }
 
   void dropout(const Node& n) {
-    const auto ratio = static_cast<float>(view(n).float_or("ratio", 0.5));
-    const std::string in = initialiser(n.name + ".ratio", graph::tensor_of(DType::kF32, {}, std::vector<float>{ratio}));
+    const std::string in = float_list(n.name + ".ratio", {}, {view(n).float_or("ratio", 0.5)});
     emit("Dropout", n.name, {name(n.inputs[0]), in}, output(n));
   }
 
@@ -223,17 +222,40 @@ class Exporter {
     emit("Cast", n.name, {name(n.inputs[0])}, output(n), {{"to", std::int64_t{elem_type_of(view(n).output(0).dtype)}}});
   }
 
+  std::string float_list(const std::string& wanted, graph::Shape shape, const std::vector<double>& v) {
+    return initialiser(wanted, graph::tensor_of(DType::kF32, std::move(shape), std::vector<float>(v.begin(), v.end())));
+  }
+
   void resize(const Node& n) {
-    const graph::Shape &from = view(n).input(0).shape, &to = view(n).output(0).shape;
-    std::vector<float> scales;
-    for (std::size_t d = 0; d < to.size(); ++d)
-      scales.push_back(static_cast<float>(to[d]) / static_cast<float>(from[d]));
-    const std::string in = initialiser(
-        n.name + ".scales", graph::tensor_of(DType::kF32, {static_cast<std::int64_t>(scales.size())}, scales));
-    emit("Resize", n.name, {name(n.inputs[0]), "", in}, output(n),
-         {{"mode", std::string("nearest")},
-          {"coordinate_transformation_mode", std::string("asymmetric")},
-          {"nearest_mode", std::string("floor")}});
+    Attrs attrs = n.attrs;
+    Names in = {name(n.inputs[0]), ""};
+    const auto dims = static_cast<std::int64_t>(view(n).input(0).shape.size());
+    if (const auto found = attrs.find("scales"); found != attrs.end()) {
+      const auto* scales = std::get_if<std::vector<double>>(&found->second);
+      const Ints whole = scales == nullptr ? view(n).ints_or("scales", {}) : Ints();
+      in.push_back(float_list(n.name + ".scales", {dims},
+                              scales != nullptr ? *scales : std::vector<double>(whole.begin(), whole.end())));
+    } else {
+      in.insert(in.end(), {"", int_list(n.name + ".sizes", view(n).ints_or("sizes", {}))});
+    }
+    attrs.erase("scales");
+    attrs.erase("sizes");
+    attrs["mode"] = "nearest";
+    emit("Resize", n.name, in, output(n), attrs);
+  }
+
+  /// Bounds as inputs, in the element type.
+  void clip(const Node& n) {
+    Names in = inputs(n);
+    in.resize(3);
+    for (const auto& [key, i] : {std::pair("min", 1), std::pair("max", 2)}) {
+      if (!n.attrs.contains(key)) continue;
+      const double bound = view(n).float_or(key, 0);
+      if (view(n).input(0).dtype != DType::kF32) throw UserError("node '{}' (Clip): only f32 is written", n.name);
+      in[static_cast<std::size_t>(i)] = float_list(n.name + "." + key, {}, {bound});
+    }
+    while (in.back().empty()) in.pop_back();
+    emit("Clip", n.name, in, output(n));
   }
 
   const Graph& graph_;
@@ -248,7 +270,7 @@ const std::map<std::string, Exporter::Form>& Exporter::forms() {
       {"BatchNormTrain", &Exporter::batch_norm_train},
       {"BatchNormalization", &Exporter::plain},
       {"Cast", &Exporter::cast},
-      {"Clip", &Exporter::plain},
+      {"Clip", &Exporter::clip},
       {"Concat", &Exporter::plain},
       {"Conv", &Exporter::plain},
       {"ConvTranspose", &Exporter::plain},

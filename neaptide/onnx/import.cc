@@ -440,8 +440,6 @@ ValueId NodeImport::value(std::size_t i, Use use) {
   return importer_->materialise(*inputs_[i].known, use, beside_trained);
 }
 
-ValueId NodeImport::value_if(std::size_t i, Use use) { return has_input(i) ? value(i, use) : ValueId(); }
-
 bool NodeImport::output_used(std::size_t k) const { return k < outputs_.size() && importer_->used(outputs_[k]); }
 
 template <class T>
@@ -509,10 +507,6 @@ void NodeImport::finish_known(Tensor tensor, bool weight, std::size_t k) {
 void NodeImport::alias(std::size_t input) {
   importer_->add_readers(inputs_[input].known->name, outputs_[0]);
   importer_->bind(outputs_[0], inputs_[input]);
-}
-
-ValueId NodeImport::constant(const std::string& suffix, Tensor tensor) {
-  return importer_->builder().constant(name_ + "." + suffix, std::move(tensor));
 }
 
 void NodeImport::note(const std::string& sentence) { importer_->note(sentence); }

@@ -22,6 +22,15 @@ using Ints = std::vector<std::int64_t>;
 
 std::int64_t rank(const NodeImport& n, std::size_t i = 0) { return static_cast<std::int64_t>(n.type(i).shape.size()); }
 
+/// Numbers as they were meant: see shortest().
+std::vector<double> short_numbers(const Tensor& tensor, const char* what) {
+  std::vector<double> out = numbers(tensor, what);
+  if (tensor.type.dtype == DType::kF32) {
+    for (double& x : out) x = shortest(static_cast<float>(x));
+  }
+  return out;
+}
+
 /// `axis` counted from the front.
 std::int64_t axis_of(const NodeImport& n, std::int64_t otherwise) {
   return resolve_axes({n.int_or("axis", otherwise)}, rank(n))[0];
@@ -63,17 +72,20 @@ void import_batch_normalization(NodeImport& n) {
 /// One input, one output, no attributes.
 void import_plain(NodeImport& n) { n.finish(n.op(), {n.value(0, Use::kData)}, {}); }
 
-Tensor scalar_like(const NodeImport& n, double x) {
-  if (n.type(0).dtype == DType::kF64) return graph::tensor_of(DType::kF64, {}, std::vector<double>{x});
-  return graph::tensor_of(DType::kF32, {}, std::vector<float>{static_cast<float>(x)});
+/// A bound of Clip: an attribute before opset 11, a constant input afterwards.
+void add_bound(const NodeImport& n, const char* key, std::size_t i, Attrs& attrs) {
+  if (n.attrs().contains(key)) attrs[key] = n.float_or(key, 0);
+  if (!n.has_input(i)) return;
+  if (n.known(i) == nullptr || n.known(i)->type.elements() != 1)
+    n.fail(fmt::format("its {} must be one constant number", key));
+  attrs[key] = short_numbers(*n.known(i), key)[0];
 }
 
 void import_clip(NodeImport& n) {
-  std::vector<ValueId> inputs = {n.value(0, Use::kData), n.value_if(1, Use::kSetting), n.value_if(2, Use::kSetting)};
-  if (n.attrs().contains("min")) inputs[1] = n.constant("min", scalar_like(n, n.float_or("min", 0)));
-  if (n.attrs().contains("max")) inputs[2] = n.constant("max", scalar_like(n, n.float_or("max", 0)));
-  while (!inputs.back().valid()) inputs.pop_back();
-  n.finish(inputs.size() == 1 ? "Identity" : "Clip", inputs, {});
+  Attrs attrs;
+  add_bound(n, "min", 1, attrs);
+  add_bound(n, "max", 2, attrs);
+  n.finish(attrs.empty() ? "Identity" : "Clip", {n.value(0, Use::kData)}, attrs);
 }
 
 /// Before opset 13, Softmax saw its input as a matrix, split at `axis`.
@@ -94,7 +106,7 @@ void import_dropout(NodeImport& n) {
   double ratio = n.float_or("ratio", 0.5);
   if (n.has_input(1)) {
     if (n.known(1) == nullptr || n.known(1)->type.elements() != 1) n.fail("its ratio must be a constant number");
-    ratio = shortest(static_cast<float>(numbers(*n.known(1), "ratio")[0]));
+    ratio = short_numbers(*n.known(1), "ratio")[0];
   }
   if (!(ratio >= 0 && ratio < 1)) n.fail(fmt::format("ratio {} is outside [0, 1)", ratio));
   n.finish("Dropout", {n.value(0, Use::kData)}, {{"ratio", ratio}});
@@ -260,48 +272,32 @@ void import_cast(NodeImport& n) {
   n.finish("Cast", {x}, {{"to", std::string(graph::to_string(to))}});
 }
 
-/// Scales of Resize and Upsample: the attribute of opset 7, an input afterwards; or the sizes asked for.
-std::vector<double> resize_scales(const NodeImport& n) {
-  if (const auto found = n.pick({"scales"}); !found.empty()) {
-    if (const auto* v = std::get_if<std::vector<double>>(&found.at("scales"))) return *v;
-    n.fail("attribute 'scales' is not a list of numbers");
-  }
+/// Scales of Resize and Upsample: an attribute in opset 7, an input afterwards, which may be empty; or sizes.
+Attrs resize_factors(const NodeImport& n) {
+  if (Attrs scales = n.pick({"scales"}); !scales.empty()) return scales;
   const std::size_t at = n.op() == "Upsample" || n.opset() < 11 ? 1 : 2;
-  const auto dims = static_cast<std::size_t>(rank(n));
-  if (n.has_input(at) && n.type(at).elements() > 0) {
-    if (n.known(at) == nullptr) n.fail("its scales must be constant");
-    return numbers(*n.known(at), "scales");
+  for (const std::size_t i : {at, std::size_t{3}}) {
+    if (!n.has_input(i) || n.type(i).elements() == 0) continue;
+    const char* key = i == at ? "scales" : "sizes";
+    if (n.known(i) == nullptr) n.fail(fmt::format("its {} must be constant", key));
+    if (i == at) return {{key, short_numbers(*n.known(i), key)}};
+    return {{key, integers(*n.known(i), key)}};
   }
-  if (!n.has_input(3) || n.known(3) == nullptr) n.fail("its scales or sizes must be constant");
-  const Ints sizes = integers(*n.known(3), "sizes");
-  if (sizes.size() != dims) n.fail("sizes must have one entry per dimension");
-  std::vector<double> scales(dims);
-  for (std::size_t d = 0; d < dims; ++d)
-    scales[d] = static_cast<double>(sizes[d]) / static_cast<double>(std::max<std::int64_t>(n.type(0).shape[d], 1));
-  return scales;
+  n.fail("has neither scales nor sizes");
 }
 
-/// Only enlarging by whole numbers, for which all rules of "nearest" that we accept agree.
 void import_resize(NodeImport& n) {
   const std::string mode = n.string_or("mode", "nearest");
   if (mode != "nearest") n.fail(fmt::format("mode '{}' is not supported; only 'nearest' is", mode));
   if (n.attrs().contains("axes")) n.fail("attribute 'axes' is not supported");
-  const std::string where = n.string_or("coordinate_transformation_mode", "half_pixel");
-  const std::string round = n.string_or("nearest_mode", "round_prefer_floor");
-  const bool agrees = n.op() == "Upsample" || n.opset() < 11 || (where == "asymmetric" && round == "floor") ||
-                      ((where == "half_pixel" || where == "pytorch_half_pixel") && round.starts_with("round_prefer"));
-  if (!agrees)
-    n.fail(fmt::format("'{}' with '{}' is not supported; half_pixel with rounding or asymmetric with floor are", where,
-                       round));
-  const std::vector<double> scales = resize_scales(n);
-  if (scales.size() != n.type(0).shape.size()) n.fail("scales must have one entry per dimension");
-  Ints whole;
-  for (const double s : scales) {
-    if (!(s >= 1 && s <= 1 << 20) || s != std::floor(s))
-      n.fail(fmt::format("scale {} is not supported; whole numbers from 1 are", s));
-    whole.push_back(static_cast<std::int64_t>(s));
-  }
-  n.finish("Resize", {n.value(0, Use::kData)}, {{"scales", whole}});
+  if (n.string_or("keep_aspect_ratio_policy", "stretch") != "stretch")
+    n.fail("attribute 'keep_aspect_ratio_policy' is not supported");
+  Attrs attrs = resize_factors(n);
+  const bool old = n.op() == "Upsample" || n.opset() < 11;
+  attrs["coordinate_transformation_mode"] =
+      old ? "asymmetric" : n.string_or("coordinate_transformation_mode", "half_pixel");
+  attrs["nearest_mode"] = old ? "floor" : n.string_or("nearest_mode", "round_prefer_floor");
+  n.finish("Resize", {n.value(0, Use::kData)}, attrs);
 }
 
 void import_pad(NodeImport& n) {

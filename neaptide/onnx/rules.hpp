@@ -47,7 +47,7 @@ class NodeImport {
   const std::string& op() const { return op_; }
   const std::string& name() const { return name_; }
   int opset() const;
-  graph::Attrs& attrs() { return attrs_; }
+  const graph::Attrs& attrs() const { return attrs_; }
   std::size_t n_inputs() const { return inputs_.size(); }
   std::size_t n_outputs() const { return outputs_.size(); }
   const std::vector<Operand>& inputs() const { return inputs_; }
@@ -57,8 +57,7 @@ class NodeImport {
   const graph::TensorType& type_of(graph::ValueId value) const;
   const graph::Tensor* known(std::size_t i) const;  // null unless its contents are known
   bool weight(std::size_t i) const { return has_input(i) && inputs_[i].known && inputs_[i].known->weight; }
-  graph::ValueId value(std::size_t i, Use use);     // UserError when missing
-  graph::ValueId value_if(std::size_t i, Use use);  // invalid when missing
+  graph::ValueId value(std::size_t i, Use use);  // UserError when missing
   bool output_used(std::size_t k) const;
 
   /// Attributes; fail when they have another type.
@@ -80,7 +79,6 @@ class NodeImport {
   void finish_known(graph::Tensor tensor, bool weight, std::size_t k = 0);
   /// ONNX output 0 is the same tensor as an input.
   void alias(std::size_t input);
-  graph::ValueId constant(const std::string& suffix, graph::Tensor tensor);
   void note(const std::string& sentence);
 
   /// The batch dimension asked for and the one in the file, when they differ.

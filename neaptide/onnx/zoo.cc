@@ -76,11 +76,7 @@ class Net {
   }
   ValueId relu(ValueId x, const std::string& name) { return builder_.add("Relu", {x}, {}, name); }
   ValueId relu6(ValueId x, const std::string& name) {
-    if (!zero_.valid()) {
-      zero_ = builder_.constant("zero", filled({}, 0));
-      six_ = builder_.constant("six", filled({}, 6));
-    }
-    return builder_.add("Clip", {x, zero_, six_}, {}, name);
+    return builder_.add("Clip", {x}, {{"min", 0.0}, {"max", 6.0}}, name);
   }
   ValueId add(ValueId a, ValueId b, const std::string& name) { return builder_.add("Add", {a, b}, {}, name); }
   ValueId concat(ValueId a, ValueId b, const std::string& name) {
@@ -120,7 +116,6 @@ class Net {
 
   graph::Builder builder_;
   std::uint64_t seed_, n_drawn_ = 0;
-  ValueId zero_, six_;
 };
 
 ValueId mlp(Net& n, ValueId x, Index classes) {
