@@ -138,6 +138,19 @@ Plan nothing_fits(const Problem& problem, const std::vector<Step>& tried) {
   return plan;
 }
 
+void BestPlan::offer(std::vector<Step> steps) {
+  if (steps.empty()) return;
+  const Simulation sim = simulate(problem_, steps);
+  const Bytes over = overflow(problem_, sim.peak);
+  const bool better = steps_.empty() || over < over_ || (over == over_ && sim.cost.seconds < seconds_);
+  if (!better) return;
+  steps_ = std::move(steps);
+  over_ = over;
+  seconds_ = sim.cost.seconds;
+}
+
+Plan BestPlan::plan() && { return steps_.empty() ? nothing_fits(problem_) : answer(problem_, std::move(steps_)); }
+
 void check_switches(const Options& options, std::string_view planner, std::initializer_list<const char*> known) {
   const std::vector<std::string> names(known.begin(), known.end());
   for (const auto& [name, value] : options.switches) {

@@ -20,6 +20,23 @@ Plan answer(const Problem& problem, std::vector<Step> steps);
 /// feasible budget.
 Plan nothing_fits(const Problem& problem, const std::vector<Step>& tried = {});
 
+/// Keeps the fastest of the sequences offered that fits the budgets, else the one that overflows least.
+class BestPlan {
+ public:
+  explicit BestPlan(const Problem& problem) : problem_(problem) {}
+  void offer(std::vector<Step> steps);  // an empty sequence counts as none
+  bool fits() const { return !steps_.empty() && over_ == 0; }
+  Seconds seconds() const { return seconds_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  Plan plan() &&;
+
+ private:
+  const Problem& problem_;
+  std::vector<Step> steps_;
+  Bytes over_ = 0;
+  Seconds seconds_ = 0;
+};
+
 /// UserError with "did you mean" unless every key of options.switches is known.
 void check_switches(const Options& options, std::string_view planner, std::initializer_list<const char*> known);
 

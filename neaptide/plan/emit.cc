@@ -79,6 +79,23 @@ class Chooser {
 
 Choice first_choice(const Problem& problem) { return Chooser(problem).run(); }
 
+DeviceId only_device(const Problem& problem, const Choice& choice, std::string_view planner) {
+  DeviceId one;
+  const auto note = [&](DeviceId d) {
+    if (!one.valid()) one = d;
+    if (one != d)
+      throw UserError("planner '{}' knows one device; '{}' uses {} and {}", planner, problem.name,
+                      problem.devices[one].name, problem.devices[d].name);
+  };
+  for (const Buffer& b : problem.buffers) {
+    if (b.home) note(*b.home);
+  }
+  for (OpId op : problem.order) {
+    if (choice[op] >= 0) note(problem.ops[op].impls[static_cast<std::size_t>(choice[op])].device);
+  }
+  return one.valid() ? one : DeviceId(0);
+}
+
 Seconds seconds_of(const Problem& problem, const Choice& choice) {
   Seconds sum = 0;
   for (OpId op : problem.order) {
@@ -147,6 +164,8 @@ Uses uses_of(const Problem& problem, const Choice& choice) {
     }
     for (BufferId b : impl->reads) last[b.index()] = std::max(last[b.index()], until);
   }
+  u.until = IdVector<BufferTag, int>(n, -1);
+  for (std::size_t b = 0; b < n; ++b) u.until[BufferId(b)] = last[b];
   std::vector<int> open(n);  // position from which the value cannot be had any more
   for (std::size_t b = 0; b < n; ++b) open[b] = overwritten[b];
   for (std::size_t i = 0; i < problem.order.size(); ++i) {

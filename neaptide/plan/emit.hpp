@@ -21,6 +21,9 @@ using Choice = IdVector<OpTag, int>;
 /// still needed); ops that bring nothing new, or that nothing needs, are left out.
 Choice first_choice(const Problem& problem);
 
+/// The one device that every chosen op and every home uses. UserError naming the planner when there are several.
+DeviceId only_device(const Problem& problem, const Choice& choice, std::string_view planner);
+
 /// Seconds of every chosen op once.
 Seconds seconds_of(const Problem& problem, const Choice& choice);
 
@@ -32,6 +35,7 @@ struct Uses {
   IdVector<BufferTag, OpId> writer;               // the first chosen op that writes version 0; invalid: none or a home
   IdVector<BufferTag, std::vector<int>> readers;  // positions in the order, ascending
   IdVector<BufferTag, bool> droppable;  // one version, not kept, and all its ways stay open until its last use
+  IdVector<BufferTag, int> until;       // last position at which some run, a recomputation included, may want it
   IdVector<OpTag, int> position;        // in the order
 };
 Uses uses_of(const Problem& problem, const Choice& choice);

@@ -73,17 +73,23 @@ class Freeer {
   void end() {
     for (std::size_t i = 0; i < p_.buffers.size(); ++i) {
       const BufferId b(i);
-      bool kept = !p_.buffers[b].keep;  // one resident value of a `keep` buffer stays: on its home, else the first
+      const DeviceId kept = keeper(b);
       for (std::size_t j = 0; j < p_.devices.size(); ++j) {
-        const DeviceId d(j);
-        if (!at(d, b).resident) continue;
-        if (!kept && (!p_.buffers[b].home || p_.buffers[b].home == d)) {
-          kept = true;
-        } else {
-          die(d, b);
-        }
+        if (at(DeviceId(j), b).resident && DeviceId(j) != kept) die(DeviceId(j), b);
       }
     }
+  }
+
+  /// Where a `keep` buffer stays: on its home, else where it is wanted last anyway (then the shortest time beyond use).
+  DeviceId keeper(BufferId b) {
+    if (!p_.buffers[b].keep) return DeviceId();
+    if (p_.buffers[b].home) return *p_.buffers[b].home;
+    DeviceId best;
+    for (std::size_t j = 0; j < p_.devices.size(); ++j) {
+      const DeviceId d(j);
+      if (at(d, b).resident && (!best.valid() || at(d, b).last_use > at(best, b).last_use)) best = d;
+    }
+    return best;
   }
 
   std::vector<Step> merged() const {

@@ -32,9 +32,9 @@ using Step = std::variant<Compute, Copy, Free>;
 
 struct Cost {
   // A negative number: a plan read from a file does not state it.
-  Seconds seconds = 0;             // serial: the sum of the steps
-  Seconds overlapped = 0;          // end of the last step, every device and link a lane (rule 8)
-  std::optional<double> joules = std::nullopt;    // where every op and copy used gives them
+  Seconds seconds = 0;                          // serial: the sum of the steps
+  Seconds overlapped = 0;                       // end of the last step, every device and link a lane (rule 8)
+  std::optional<double> joules = std::nullopt;  // where every op and copy used gives them
   friend bool operator==(const Cost&, const Cost&) = default;
 };
 
@@ -65,19 +65,19 @@ struct Infeasible {
 
 /// Where one block lies. A block is one residence of a buffer (in-place successors included) or one workspace.
 struct Placement {
-  std::string name;    // buffer, or "op/workspace"
+  std::string name;  // buffer, or "op/workspace"
   DeviceId device;
-  int begin = 0;       // first step at which it is held
-  int end = 0;         // first step at which it is no longer held
-  Bytes bytes = 0;     // rounded
+  int begin = 0;    // first step at which it is held
+  int end = 0;      // first step at which it is no longer held
+  Bytes bytes = 0;  // rounded
   Bytes offset = 0;
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
 struct Layout {
-  std::vector<Placement> blocks;               // sorted by begin, then offset
-  IdVector<struct DeviceTag, Bytes> top;       // highest end of a block, per device: the arena's size
-  IdVector<struct DeviceTag, Bytes> load;      // largest sum of live bytes, per device: no layout is smaller
+  std::vector<Placement> blocks;           // sorted by begin, then offset
+  IdVector<struct DeviceTag, Bytes> top;   // highest end of a block, per device: the arena's size
+  IdVector<struct DeviceTag, Bytes> load;  // largest sum of live bytes, per device: no layout is smaller
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
@@ -88,9 +88,9 @@ struct Plan {
   Cost cost;
   IdVector<struct DeviceTag, Bytes> peak;  // planned peak per device; empty or negative: not stated
   std::optional<LowerBound> lower_bound;
-  std::optional<double> gap;               // (cost - bound) / cost of everything once with the fastest implementations
+  std::optional<double> gap;  // (cost - bound) / cost of everything once with the fastest implementations
   Status status = Status::kFeasible;
-  std::string stopped_by;                  // "", "time", "gap", "effort", "interrupt"
+  std::string stopped_by;  // "", "time", "gap", "effort", "interrupt"
   std::optional<Infeasible> infeasible;
   std::string planner;
   std::uint64_t seed = 0;

@@ -8,8 +8,13 @@
 #include "neaptide/plan/emit.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/planner.hpp"
+#include "neaptide/plan/planners/chen.hpp"
+#include "neaptide/plan/planners/dtr.hpp"
+#include "neaptide/plan/planners/exhaustive.hpp"
+#include "neaptide/plan/planners/griewank.hpp"
 #include "neaptide/plan/planners/keep_all.hpp"
 #include "neaptide/plan/planners/last.hpp"
+#include "neaptide/plan/planners/rotor.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/verify.hpp"
 
@@ -18,8 +23,15 @@ namespace {
 
 // Sorted by name.
 constexpr std::array kPlanners = {
+    Planner{"chen-greedy", "checkpoints by accumulated bytes, segment size searched (Chen et al. 2016, algorithm 3)",
+            run_chen_greedy},
+    Planner{"chen-sqrt", "about sqrt(n) evenly spaced checkpoints (Chen et al. 2016)", run_chen_sqrt},
+    Planner{"dtr", "online eviction by cost / (bytes x staleness), simulated (Kirisame et al. 2021)", run_dtr},
+    Planner{"exhaustive", "shortest path over all states; the oracle for tiny problems", run_exhaustive},
+    Planner{"griewank", "binomial checkpointing of a chain (Griewank and Walther 2000)", run_griewank},
     Planner{"keep-all", "every op once in the given order; the reference", run_keep_all},
     Planner{"last", "keeps only the results of the op before; the smallest memory of the simple ways", run_last},
+    Planner{"rotor", "dynamic programme over a chain of blocks (Beaumont et al. 2019)", run_rotor},
 };
 
 /// Equal up to the rounding of sums of seconds.

@@ -23,7 +23,7 @@ using OpId = Id<struct OpTag>;
 struct Device {
   std::string name;
   std::optional<Bytes> budget = std::nullopt;  // none: no limit
-  Bytes alignment = 1;          // every resident buffer and workspace counts rounded up to it
+  Bytes alignment = 1;                         // every resident buffer and workspace counts rounded up to it
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -48,8 +48,8 @@ struct Buffer {
   std::string name;
   Bytes bytes = 0;
   std::optional<DeviceId> home = std::nullopt;  // resident there before step 0
-  bool keep = false;             // must exist in its last version at the end
-  bool pageable = false;         // may leave its home
+  bool keep = false;                            // must exist in its last version at the end
+  bool pageable = false;                        // may leave its home
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 
@@ -65,8 +65,8 @@ struct Impl {
   Seconds seconds = 0;
   std::optional<double> joules = std::nullopt;
   Bytes workspace = 0;
-  std::vector<BufferId> reads, writes;  // no duplicates within each
-  std::vector<InPlace> in_place;
+  std::vector<BufferId> reads = {}, writes = {};  // no duplicates within each
+  std::vector<InPlace> in_place = {};
   friend bool operator==(const Impl&, const Impl&) = default;
 };
 

@@ -7,6 +7,7 @@
 #include "neaptide/base/errors.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/planner.hpp"
+#include "neaptide/plan/planners/griewank.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/verify.hpp"
 #include "tests/plan/random_problem.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 RandomProblem shape_of(int seed) {
   RandomProblem shape;
-  shape.n_ops = 4 + seed % 9;
+  shape.n_ops = 4 + seed % 7;
   shape.n_devices = seed % 5 == 4 ? 2 : 1;
   shape.chain = seed % 7 == 3;
   return shape;
@@ -31,15 +32,30 @@ Options budget_of(const Problem& problem, double fraction) {
   return options;
 }
 
+/// Nothing when the planner says that the problem is not its kind: some know one device only, or need a part that is
+/// not built.
+std::optional<Plan> try_plan(const Problem& problem, std::string_view planner, const Options& options) {
+  try {
+    return make_plan(problem, planner, options);
+  } catch (const UserError& e) {
+    const std::string what = e.what();
+    if (what.find("knows one device") != std::string::npos || what.find("is not built") != std::string::npos) return {};
+    throw;
+  }
+}
+
 class EveryPlanner : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryPlanner, AnswersAreLegalAndWithinTheBudget) {
-  int n_feasible = 0;
+  int n_feasible = 0, n_answers = 0;
   for (int seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     const Problem problem = random_problem(static_cast<std::uint64_t>(seed), shape_of(seed));
     const Options options = budget_of(problem, 0.4 + 0.1 * (seed % 7));
-    const Plan plan = make_plan(problem, GetParam(), options);  // verifies, or throws
+    const std::optional<Plan> found = try_plan(problem, GetParam(), options);  // verified, or throws
+    if (!found) continue;
+    const Plan& plan = *found;
+    ++n_answers;
     if (plan.status == Status::kInfeasible) {
       ASSERT_TRUE(plan.infeasible.has_value());
       EXPECT_FALSE(plan.infeasible->advice.empty());
@@ -52,16 +68,19 @@ TEST_P(EveryPlanner, AnswersAreLegalAndWithinTheBudget) {
     EXPECT_GE(plan.peak[DeviceId(0)], smallest_peak(problem, DeviceId(0)).bytes);
     EXPECT_LE(plan.cost.overlapped, plan.cost.seconds * (1 + 1e-12));
   }
-  EXPECT_GT(n_feasible, 40);
+  if (n_answers == 0) GTEST_SKIP() << GetParam() << " is not built here";
+  EXPECT_GT(n_feasible, 20);
 }
 
 TEST_P(EveryPlanner, SameInputSameBytes) {
   for (int seed = 0; seed < 20; ++seed) {
     const Problem problem = random_problem(static_cast<std::uint64_t>(seed), shape_of(seed));
     const Options options = budget_of(problem, 0.8);
-    Plan a = make_plan(problem, GetParam(), options), b = make_plan(problem, GetParam(), options);
-    a.seconds_spent = b.seconds_spent = 0;
-    EXPECT_EQ(to_json(problem, a), to_json(problem, b)) << "seed " << seed;
+    std::optional<Plan> a = try_plan(problem, GetParam(), options), b = try_plan(problem, GetParam(), options);
+    ASSERT_EQ(a.has_value(), b.has_value());
+    if (!a) continue;
+    a->seconds_spent = b->seconds_spent = 0;
+    EXPECT_EQ(to_json(problem, *a), to_json(problem, *b)) << "seed " << seed;
   }
 }
 
@@ -112,6 +131,129 @@ TEST(KeepAll, IsOptimalWithoutABudgetWhenThereIsOneWay) {
     const Plan plan = make_plan(problem, "keep-all", {});
     EXPECT_EQ(plan.status, Status::kOptimal) << "seed " << seed;
   }
+}
+
+// Against the oracle: bound <= optimum <= cost for every planner, and an answer "infeasible" with its two budgets
+// around the smallest feasible one.
+TEST(Oracle, BoundsAndCostsLieAroundTheOptimum) {
+  int n_compared = 0;
+  for (int seed = 0; seed < 250; ++seed) {
+    const Problem problem = random_problem(static_cast<std::uint64_t>(seed) + 5000, shape_of(seed));
+    Options options = budget_of(problem, 0.5 + 0.1 * (seed % 6));
+    const Plan any = make_plan(problem, "exhaustive", options);
+    Options fixed_options = options;
+    fixed_options.switches["order"] = "fixed";
+    const Plan fixed = make_plan(problem, "exhaustive", fixed_options);
+    if (fixed.status != Status::kInfeasible) {
+      EXPECT_EQ(any.status, Status::kOptimal);
+      EXPECT_LE(any.cost.seconds, fixed.cost.seconds);
+    }
+    for (const Planner& planner : planners()) {
+      if (planner.name == "exhaustive") continue;
+      SCOPED_TRACE(fmt::format("{} seed {}", planner.name, seed));
+      const std::optional<Plan> found = try_plan(problem, planner.name, options);
+      if (!found) continue;
+      const Plan& plan = *found;
+      if (plan.status == Status::kInfeasible) {
+        if (any.status == Status::kInfeasible && any.infeasible->device == plan.infeasible->device) {
+          EXPECT_LE(plan.infeasible->proved, any.infeasible->proved);
+          EXPECT_GE(plan.infeasible->smallest, any.infeasible->smallest);
+        }
+        continue;
+      }
+      ASSERT_NE(any.status, Status::kInfeasible);
+      EXPECT_GE(plan.cost.seconds, any.cost.seconds - 1e-9);
+      const bool any_order = plan.lower_bound->valid_for == BoundScope::kAnyOrder;
+      const Plan& optimum = any_order ? any : fixed;
+      if (optimum.status == Status::kInfeasible) continue;
+      EXPECT_LE(plan.lower_bound->seconds, optimum.cost.seconds + 1e-9);
+      ++n_compared;
+    }
+  }
+  EXPECT_GT(n_compared, 150);
+}
+
+TEST(Griewank, RevolveNeedsNoMoreStepsThanTheBestSplits) {
+  constexpr int kMost = 40, kSlots = 6;
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
+  std::vector<std::vector<long long>> best(kMost + 1, std::vector<long long>(kSlots + 1, 0));
+  for (int l = 2; l <= kMost; ++l) {
+    best[at(l)][0] = static_cast<long long>(l) * (l - 1) / 2;
+    for (int s = 1; s <= kSlots; ++s) {
+      long long least = best[at(l)][0];
+      for (int k = 1; k < l; ++k) least = std::min(least, k + best[at(l - k)][at(s - 1)] + best[at(k)][at(s)]);
+      best[at(l)][at(s)] = least;
+      EXPECT_EQ(revolve_cost(l, s), least) << l << " steps, " << s << " slots";
+    }
+  }
+}
+
+/// A training chain of n equal layers: forward ops, a loss, and gradients that read the layer's input.
+Problem equal_chain(int n) {
+  Problem p;
+  p.name = "chain";
+  p.devices.push_back({.name = "d"});
+  std::vector<BufferId> a;
+  const auto buffer = [&](const std::string& name) { return p.buffers.push_back({.name = name, .bytes = 10}); };
+  const auto op = [&](const std::string& name, bool once, std::vector<BufferId> reads, BufferId out) {
+    const Impl impl{.name = "i", .device = DeviceId(0), .seconds = 1, .reads = std::move(reads), .writes = {out}};
+    p.order.push_back(p.ops.push_back({.name = name, .once = once, .impls = {impl}}));
+  };
+  for (int i = 0; i < n; ++i) {
+    a.push_back(buffer(fmt::format("a{}", i)));
+    op(fmt::format("f{}", i), false, i == 0 ? std::vector<BufferId>{} : std::vector{a[static_cast<std::size_t>(i) - 1]},
+       a.back());
+  }
+  BufferId gradient = a.back();
+  for (int i = n - 1; i >= 0; --i) {
+    const BufferId g = buffer(fmt::format("g{}", i));
+    std::vector<BufferId> reads{gradient};
+    if (i > 0) reads.push_back(a[static_cast<std::size_t>(i) - 1]);
+    op(fmt::format("b{}", i), i == 0, reads, g);
+    gradient = g;
+  }
+  return p;
+}
+
+TEST(Griewank, FitsAChainWhereKeepAllDoesNot) {
+  const Problem problem = equal_chain(40);
+  Options options;
+  options.budgets["d"] = 100;
+  EXPECT_EQ(make_plan(problem, "keep-all", options).status, Status::kInfeasible);
+  const Plan plan = make_plan(problem, "griewank", options);
+  ASSERT_EQ(plan.status, Status::kFeasible);
+  EXPECT_LE(plan.cost.seconds, 80 + 100);
+}
+
+// On a chain the dynamic programme must be at least as good as the simple ways, and equal to the oracle on small ones.
+TEST(Rotor, IsBestOnChains) {
+  const Problem problem = equal_chain(30);
+  for (Bytes budget : {80, 100, 120, 160, 200, 300}) {
+    Options options;
+    options.budgets["d"] = budget;
+    const Plan rotor = make_plan(problem, "rotor", options);
+    ASSERT_NE(rotor.status, Status::kInfeasible) << budget;
+    for (const char* other : {"chen-sqrt", "chen-greedy", "griewank", "dtr"}) {
+      const Plan plan = make_plan(problem, other, options);
+      if (plan.status == Status::kInfeasible) continue;
+      EXPECT_LE(rotor.cost.seconds, plan.cost.seconds) << other << " at " << budget;
+    }
+  }
+  const Problem small = equal_chain(6);
+  for (Bytes budget = 30; budget <= 80; budget += 10) {
+    Options options;
+    options.budgets["d"] = budget;
+    const Plan oracle = make_plan(small, "exhaustive", options), rotor = make_plan(small, "rotor", options);
+    if (oracle.status == Status::kInfeasible || rotor.status == Status::kInfeasible) continue;
+    EXPECT_DOUBLE_EQ(rotor.cost.seconds, oracle.cost.seconds) << budget;
+  }
+}
+
+TEST(Exhaustive, SaysWhatIsTooLarge) {
+  const Problem problem = random_problem(1, {.n_ops = 17});
+  EXPECT_THAT(
+      message(problem, "exhaustive", {}),
+      ::testing::HasSubstr("planner 'exhaustive' takes at most 16 ops and 64 buffers x devices; 'random' has 17"));
 }
 
 TEST(Infeasible, NamesTheForcingOpAndItsBuffers) {
