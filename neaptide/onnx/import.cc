@@ -420,9 +420,9 @@ int NodeImport::opset() const { return importer_->opset(); }
 
 void NodeImport::fail(const std::string& message) const { throw UserError("node '{}' ({}): {}", name_, op_, message); }
 
-const TensorType& NodeImport::type_of(ValueId value) const { return importer_->builder().graph().values[value].type; }
+TensorType NodeImport::type_of(ValueId value) const { return importer_->builder().graph().values[value].type; }
 
-const TensorType& NodeImport::type(std::size_t i) const {
+TensorType NodeImport::type(std::size_t i) const {
   if (!has_input(i)) fail(fmt::format("input {} is missing", i));
   return inputs_[i].known ? inputs_[i].known->tensor.type : type_of(inputs_[i].value);
 }

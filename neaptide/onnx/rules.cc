@@ -148,21 +148,20 @@ void import_reduce(NodeImport& n) {
   n.finish(n.op(), {x}, {{"axes", resolve_axes(axes, rank(n))}, {"keepdims", n.int_or("keepdims", 1)}});
 }
 
-/// The target of a Reshape; its first entry follows the batch when that was rewritten.
-Ints reshape_target(const NodeImport& n) {
-  if (n.known(1) == nullptr) n.fail("its shape must be constant");
-  Ints target = integers(*n.known(1), "its shape");
+/// A shape that the file gives for an output; its first entry follows the batch when that was rewritten.
+Ints rebatched(const NodeImport& n, Ints shape) {
   const auto batch = n.rebatched();
   const Shape& from = n.type(0).shape;
-  if (batch && !target.empty() && !from.empty() && target[0] == batch->second && from[0] == batch->first)
-    target[0] = batch->first;
-  return target;
+  if (batch && !shape.empty() && !from.empty() && shape[0] == batch->second && from[0] == batch->first)
+    shape[0] = batch->first;
+  return shape;
 }
 
 void import_reshape(NodeImport& n) {
   const ValueId x = n.value(0, Use::kWeight);
   const Shape& from = n.type(0).shape;
-  const Ints target = reshape_target(n);
+  if (n.known(1) == nullptr) n.fail("its shape must be constant");
+  const Ints target = rebatched(n, integers(*n.known(1), "its shape"));
   Shape to;
   try {
     to = resolve_reshape(from, target, n.int_or("allowzero", 0) != 0);
@@ -281,7 +280,7 @@ Attrs resize_factors(const NodeImport& n) {
     const char* key = i == at ? "scales" : "sizes";
     if (n.known(i) == nullptr) n.fail(fmt::format("its {} must be constant", key));
     if (i == at) return {{key, short_numbers(*n.known(i), key)}};
-    return {{key, integers(*n.known(i), key)}};
+    return {{key, rebatched(n, integers(*n.known(i), key))}};
   }
   n.fail("has neither scales nor sizes");
 }

@@ -53,8 +53,8 @@ class NodeImport {
   const std::vector<Operand>& inputs() const { return inputs_; }
 
   bool has_input(std::size_t i) const { return i < inputs_.size() && inputs_[i].given(); }
-  const graph::TensorType& type(std::size_t i) const;  // UserError when the input is missing
-  const graph::TensorType& type_of(graph::ValueId value) const;
+  graph::TensorType type(std::size_t i) const;  // UserError when the input is missing
+  graph::TensorType type_of(graph::ValueId value) const;
   const graph::Tensor* known(std::size_t i) const;  // null unless its contents are known
   bool weight(std::size_t i) const { return has_input(i) && inputs_[i].known && inputs_[i].known->weight; }
   graph::ValueId value(std::size_t i, Use use);  // UserError when missing
