@@ -18,8 +18,8 @@ struct TrainingOptions {
   double momentum = 0.9;
   double weight_decay = 0;  // decoupled for AdamW, added to the gradient otherwise
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  std::vector<std::string> frozen;  // parameters not trained
-  std::string output;               // which graph output the loss reads; default: the first
+  std::vector<std::string> frozen = {};  // parameters not trained
+  std::string output = {};               // which graph output the loss reads; default: the first
 };
 
 /// The training graph with the values that a session feeds and reads. `inputs`: the model's own.

@@ -160,7 +160,8 @@ void clip_gradient(GradientContext& context) {
   if (std::isfinite(bounds.low)) attrs["min"] = bounds.low;
   if (std::isfinite(bounds.high)) attrs["max"] = bounds.high;
   const ValueId mask = context.auxiliary(1, "mask");
-  context.set(0, context.emit("ClipGrad", {context.gradient(), context.input(0), mask}, attrs, "grad")[0]);
+  context.set(
+      0, context.emit("ClipGrad", {context.gradient(), context.input(0), mask, context.output(0)}, attrs, "grad")[0]);
 }
 
 template <class T>
@@ -177,7 +178,7 @@ std::vector<Implementation> clip_implementations_of(const NodeView& node) {
                        const T* x = in<T>(args, 0);
                        T* y = out<T>(args, 0);
                        fill_bits(out<std::uint8_t>(args, 1), n, [&](std::int64_t i) {
-                         const bool pass = x[i] >= low && x[i] <= high;
+                         const bool pass = x[i] > low && x[i] < high;
                          y[i] = clip(x[i]);
                          return pass;
                        });
@@ -191,13 +192,15 @@ std::vector<Implementation> clip_implementations(const NodeView& node) {
                      [&](auto zero) { return clip_implementations_of<decltype(zero)>(node); });
 }
 
-// ---- ClipGrad(dy, x?, mask?): passes where min <= x <= max ---------------------------------------------------------
+// ---- ClipGrad(dy, x?, mask?, y?): passes where min < x < max, which is where min < y < max ------------------------
 
 std::vector<TensorType> clip_grad_infer(const NodeView& node) {
   require_float(node, 0);
-  if (node.has_input(1)) require_same(node, 0, 1);
+  for (const std::size_t i : {1, 3}) {
+    if (node.has_input(i)) require_same(node, 0, i);
+  }
   if (node.has_input(2)) require_bits(node, 2);
-  if (!node.has_input(1) && !node.has_input(2)) node.fail("needs x or mask");
+  if (!node.has_input(1) && !node.has_input(2) && !node.has_input(3)) node.fail("needs one of x, mask and y");
   return {node.input(0)};
 }
 
@@ -205,10 +208,10 @@ template <class T>
 std::vector<Implementation> clip_grad_implementations_of(const NodeView& node) {
   const Bounds bounds = bounds_of(node, false);
   const T low = bound<T>(bounds.low), high = bound<T>(bounds.high);
+  const auto gate = [low, high](T dy, T x) { return x > low && x < high ? dy : T{0}; };
   std::vector<Implementation> list;
-  if (node.has_input(1))
-    add_gradient_from<T>(list, node, "from-input", 1,
-                         [low, high](T dy, T x) { return x >= low && x <= high ? dy : T{0}; });
+  if (node.has_input(3)) add_gradient_from<T>(list, node, "from-output", 3, gate);
+  if (node.has_input(1)) add_gradient_from<T>(list, node, "from-input", 1, gate);
   if (node.has_input(2)) add_gradient_from_bits<T>(list, node, "from-mask", 2);
   return list;
 }
@@ -296,7 +299,7 @@ std::vector<OpDef> activation_ops() {
             .work = elementwise_work,
             .implementations = clip_implementations},
       OpDef{.name = "ClipGrad",
-            .n_inputs = {2, 3},
+            .n_inputs = {2, 4},
             .n_outputs = {1, 1},
             .infer = clip_grad_infer,
             .work = gate_work,

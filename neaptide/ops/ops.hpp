@@ -18,7 +18,7 @@
 //                 RunningStatistics(running, batch) -> running'                  once; momentum
 //   activation    Relu(x) -> y, [1] sign (u8 bits); ReluGrad(dy, x?, y?, sign?) -> dx; Clip(x, min?, max?) -> y, [1]
 //   mask;
-//                 ClipGrad(dy, x?, mask?); Sigmoid, SigmoidGrad(dy, y); Tanh, TanhGrad(dy, y)
+//                 ClipGrad(dy, x?, mask?, y?); Sigmoid, SigmoidGrad(dy, y); Tanh, TanhGrad(dy, y)
 //   softmax       Softmax(x) -> y, SoftmaxGrad(dy, y); LogSoftmax, LogSoftmaxGrad (axis)
 //   dropout       Dropout(x) -> y (inference); DropoutTrain(x, rng) -> y, [1] mask (u8 bits); DropoutTrainGrad(dy,
 //   rng?, mask?)

@@ -57,6 +57,8 @@ Attr attr_from(const Json& j) {
 }
 
 Tensor tensor_from(const Json& j) {
+  if (j.contains("dtype"))
+    return integers(j["shape"].get<graph::Shape>(), j["values"].get<std::vector<std::int64_t>>());
   return reals(j["shape"].get<graph::Shape>(), j["values"].get<std::vector<double>>());
 }
 
