@@ -1,0 +1,18 @@
+// Stands in for the solver where none was found when this was built.
+#include "neaptide/base/errors.hpp"
+#include "neaptide/milp/solve.hpp"
+
+namespace neaptide::milp {
+
+std::string why_not_built() {
+  return "HiGHS was not found; tools/setup installs it (PyPI 'highsbox') into the environment NEAPTIDE_VENV";
+}
+
+std::string solver_name() { return ""; }
+
+Solution solve(const Model& model, const SolveOptions&) {
+  throw UserError("model '{}' needs a solver of integer programmes, which is not built, because {}", model.name,
+                  why_not_built());
+}
+
+}  // namespace neaptide::milp
