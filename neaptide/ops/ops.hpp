@@ -7,11 +7,12 @@
 //   convolution   Conv(x, w, b?) -> y                     attrs as ONNX; activation = "" | "relu" (fused)
 //                 ConvGradInput(dy, w) -> dx              attrs of Conv + input_shape
 //                 ConvGradWeight(dy, x) -> dw, [1] db     attrs of Conv + weight_shape
-//   transposed    ConvTranspose(x, w, b?) -> y; ConvTransposeGradInput(dy, w) -> dx; ConvTransposeGradWeight(dy, x) ->
-//   dw, [1] db pooling       MaxPool(x) -> y, [1] index (u8 position in the window, i32 when it has more than 256)
-//                 MaxPoolGrad(dy, x?, y?, index?) -> dx   "from-index", "from-input"
-//                 AveragePool(x) -> y; AveragePoolGrad(dy) -> dx (input_shape); GlobalAveragePool,
-//                 GlobalAveragePoolGrad
+//   transposed    ConvTranspose(x, w, b?) -> y; ConvTransposeGradInput(dy, w) -> dx
+//                 ConvTransposeGradWeight(dy, x) -> dw, [1] db
+//   pooling       MaxPool(x) -> y, [1] index (u8 position in the window, i32 when it has more than 256)
+//                 MaxPoolGrad(dy, x?, y?, index?) -> dx   attrs of MaxPool + input_shape; "from-input", "from-index"
+//                 AveragePool(x) -> y; AveragePoolGrad(dy) -> dx (attrs of AveragePool + input_shape)
+//                 GlobalAveragePool(x) -> y; GlobalAveragePoolGrad(dy) -> dx (input_shape)
 //   batch_norm    BatchNormalization(x, scale, b, mean, var) -> y                inference
 //                 BatchNormTrain(x, scale, b) -> y, [1] mean, [2] var, [3] mask (u8 bits)   epsilon, activation
 //                 BatchNormTrainGrad(dy, x, scale, mean, var, b?, y?, mask?) -> dx, dscale, db
@@ -20,8 +21,8 @@
 //   mask;
 //                 ClipGrad(dy, x?, mask?, y?); Sigmoid, SigmoidGrad(dy, y); Tanh, TanhGrad(dy, y)
 //   softmax       Softmax(x) -> y, SoftmaxGrad(dy, y); LogSoftmax, LogSoftmaxGrad (axis)
-//   dropout       Dropout(x) -> y (inference); DropoutTrain(x, rng) -> y, [1] mask (u8 bits); DropoutTrainGrad(dy,
-//   rng?, mask?)
+//   dropout       Dropout(x) -> y (inference: renames); DropoutTrain(x, rng) -> y, [1] mask (u8 bits)
+//                 DropoutTrainGrad(dy, rng?, mask?) -> dx
 //                 ratio, stream; rng is the i64[2] input {seed, step}
 //   matmul        Gemm(a, b, c?); MatMul(a, b) with our attrs trans_a, trans_b
 //   arithmetic    Add, Sub, Mul, Div (broadcasting; Add has activation = "relu"), Sum(x...), SumTo(x) (shape: the
@@ -31,7 +32,8 @@
 //   shape         Reshape, Flatten, Squeeze, Unsqueeze, Identity (renames; Reshape takes its shape from input 1 or from
 //   the
 //                 attribute shape), Transpose, Concat, Slice (axis, start, end), SliceGrad, Cast
-//   resize        Resize (nearest), ResizeGrad
+//   resize        Resize(x) -> y                          nearest; scales or sizes, modes as in ONNX (resize.hpp)
+//                 ResizeGrad(dy) -> dx                    attrs of Resize + input_shape
 //   loss          SoftmaxCrossEntropy(logits, labels i64[n]) -> mean loss (scalar), [1] probabilities
 //                 SoftmaxCrossEntropyGrad(labels, logits?, probabilities?) -> dlogits
 //                 MeanSquaredError(x, target) -> mean loss (scalar); MeanSquaredErrorGrad(x, target) -> dx
