@@ -14,6 +14,7 @@
 #include "neaptide/plan/planners/griewank.hpp"
 #include "neaptide/plan/planners/keep_all.hpp"
 #include "neaptide/plan/planners/last.hpp"
+#include "neaptide/plan/planners/neaptide.hpp"
 #include "neaptide/plan/planners/rotor.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/verify.hpp"
@@ -31,6 +32,7 @@ constexpr std::array kPlanners = {
     Planner{"griewank", "binomial checkpointing of a chain (Griewank and Walther 2000)", run_griewank},
     Planner{"keep-all", "every op once in the given order; the reference", run_keep_all},
     Planner{"last", "keeps only the results of the op before; the smallest memory of the simple ways", run_last},
+    Planner{"neaptide", "search over everything at once with a proved bound; the default", run_neaptide},
     Planner{"rotor", "dynamic programme over a chain of blocks (Beaumont et al. 2019)", run_rotor},
 };
 

@@ -1,0 +1,813 @@
+#include "neaptide/plan/bounds.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "neaptide/base/errors.hpp"
+#include "neaptide/base/json.hpp"
+#include "neaptide/plan/simulate.hpp"
+
+namespace neaptide::plan {
+namespace {
+
+using Units = std::int64_t;  // of time: 2^unit_log2 seconds
+__extension__ typedef __int128 Wide;
+
+constexpr Units kNoLimit = Units{1} << 61;
+
+/// Minimum cut by blocking flows (Dinic). Capacities and the total stay below 2^62.
+class Flow {
+ public:
+  void reset(int n_nodes) {
+    head_.assign(n_nodes, -1);
+    arcs_.clear();
+  }
+  int add(int from, int to, Units capacity) {
+    arcs_.push_back({to, head_[from], capacity});
+    head_[from] = static_cast<int>(arcs_.size()) - 1;
+    arcs_.push_back({from, head_[to], 0});
+    head_[to] = static_cast<int>(arcs_.size()) - 1;
+    return static_cast<int>(arcs_.size()) - 2;
+  }
+  Units flow(int arc) const { return arcs_[arc ^ 1].left; }
+  Wide run(int source, int sink);
+  bool reached(int node) const { return level_[node] >= 0; }  // after run: on the source's side
+  std::int64_t work() const { return work_; }
+
+ private:
+  struct Arc {
+    int to, next;
+    Units left;
+  };
+  bool levels(int source, int sink);
+  Wide push(int source, int sink);
+
+  std::vector<int> head_, level_, at_, queue_;
+  std::vector<int> path_;
+  std::vector<Arc> arcs_;
+  std::int64_t work_ = 0;
+};
+
+bool Flow::levels(int source, int sink) {
+  level_.assign(head_.size(), -1);
+  queue_.clear();
+  queue_.push_back(source);
+  level_[source] = 0;
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    const int u = queue_[i];
+    for (int a = head_[u]; a >= 0; a = arcs_[a].next) {
+      ++work_;
+      if (arcs_[a].left > 0 && level_[arcs_[a].to] < 0) {
+        level_[arcs_[a].to] = level_[u] + 1;
+        queue_.push_back(arcs_[a].to);
+      }
+    }
+  }
+  return level_[sink] >= 0;
+}
+
+Wide Flow::push(int source, int sink) {
+  Wide total = 0;
+  path_.clear();
+  int u = source;
+  while (true) {
+    if (u == sink) {
+      Units amount = kNoLimit * 2 - 1;
+      for (const int a : path_) amount = std::min(amount, arcs_[a].left);
+      std::size_t cut = 0;
+      for (std::size_t i = path_.size(); i-- > 0;) {
+        arcs_[path_[i]].left -= amount;
+        arcs_[path_[i] ^ 1].left += amount;
+        if (arcs_[path_[i]].left == 0) cut = i;
+      }
+      work_ += static_cast<std::int64_t>(path_.size());
+      total += amount;
+      u = arcs_[path_[cut] ^ 1].to;
+      path_.resize(cut);
+      continue;
+    }
+    int& a = at_[u];
+    while (a >= 0 && (arcs_[a].left == 0 || level_[arcs_[a].to] != level_[u] + 1)) {
+      a = arcs_[a].next;
+      ++work_;
+    }
+    if (a >= 0) {
+      path_.push_back(a);
+      u = arcs_[a].to;
+    } else if (u == source) {
+      return total;
+    } else {
+      level_[u] = -1;
+      u = arcs_[path_.back() ^ 1].to;
+      path_.pop_back();
+    }
+  }
+}
+
+Wide Flow::run(int source, int sink) {
+  Wide total = 0;
+  while (levels(source, sink)) {
+    at_ = head_;
+    total += push(source, sink);
+  }
+  return total;
+}
+
+struct ValueInfo {
+  BufferId buffer;
+  int version = 0;
+  std::vector<OpId> makers;
+  bool at_end = false;
+};
+
+/// Largest double that is at most units x 2^log2.
+Seconds seconds_down(Wide units, int log2) {
+  if (units <= 0) return 0;
+  int shift = 0;
+  while (units >> shift > (Wide{1} << 53) - 1) ++shift;
+  return std::ldexp(static_cast<double>(static_cast<std::int64_t>(units >> shift)), shift + log2);
+}
+
+/// What the bounds need of a problem: values, makers, reads that no implementation avoids, necessary ops.
+struct Facts {
+  explicit Facts(const Problem& p);
+  Units units(Seconds s) const { return static_cast<Units>(std::floor(std::ldexp(s, -unit_log2))); }
+
+  const Problem& problem;
+  Versions versions_;
+  std::vector<std::vector<int>> value_of;  // [buffer][version]
+  std::vector<ValueInfo> values;
+  std::vector<std::vector<int>> reads;   // by op: values that every implementation reads
+  std::vector<std::vector<int>> writes;  // by op: values that some implementation writes
+  std::vector<char> necessary;
+  std::vector<Seconds> least;  // by op
+  std::vector<int> position;   // by op, in the order
+  int unit_log2 = 0;
+  Wide floor_units = 0;
+};
+
+Facts::Facts(const Problem& p) : problem(p), versions_(versions(p)), value_of(p.buffers.size()) {
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const int last = versions_.last[BufferId(b)];
+    for (int v = 0; v <= last; ++v) {
+      value_of[b].push_back(static_cast<int>(values.size()));
+      values.push_back({BufferId(b), v, {}, v == last && p.buffers[BufferId(b)].keep});
+    }
+  }
+  for (std::size_t o = 0; o < p.ops.size(); ++o) {
+    const Op& op = p.ops[OpId(o)];
+    std::map<int, std::size_t> n_reads;
+    std::vector<int> written;
+    Seconds fastest = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < op.impls.size(); ++i) {
+      const Impl& impl = op.impls[i];
+      fastest = std::min(fastest, impl.seconds);
+      for (std::size_t r = 0; r < impl.reads.size(); ++r) {
+        if (versions_.read[o][i][r] >= 0) ++n_reads[value_of[impl.reads[r].index()][versions_.read[o][i][r]]];
+      }
+      for (std::size_t w = 0; w < impl.writes.size(); ++w) {
+        written.push_back(value_of[impl.writes[w].index()][versions_.write[o][i][w]]);
+      }
+    }
+    std::sort(written.begin(), written.end());
+    written.erase(std::unique(written.begin(), written.end()), written.end());
+    for (const int v : written) values[v].makers.push_back(OpId(o));
+    reads.emplace_back();
+    for (const auto& [v, n] : n_reads) {
+      if (n == op.impls.size()) reads.back().push_back(v);
+    }
+    writes.push_back(std::move(written));
+    least.push_back(fastest);
+  }
+  position.resize(p.ops.size());
+  for (std::size_t i = 0; i < p.order.size(); ++i) position[p.order[i].index()] = static_cast<int>(i);
+
+  necessary.assign(p.ops.size(), 0);
+  std::vector<std::size_t> open;
+  const auto need_op = [&](std::size_t o) {
+    if (necessary[o]) return;
+    necessary[o] = 1;
+    open.push_back(o);
+  };
+  const auto need_value = [&](int v) {
+    const bool homed = values[v].version == 0 && p.buffers[values[v].buffer].home;
+    if (!homed && values[v].makers.size() == 1) need_op(values[v].makers[0].index());
+  };
+  for (std::size_t o = 0; o < p.ops.size(); ++o) {
+    if (p.ops[OpId(o)].once) need_op(o);
+  }
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    if (values[v].at_end) need_value(static_cast<int>(v));
+  }
+  while (!open.empty()) {
+    const std::size_t o = open.back();
+    open.pop_back();
+    for (const int v : reads[o]) need_value(v);
+  }
+  double total = 0;
+  for (const Seconds s : least) total += s;
+  int exponent = 0;
+  if (total > 0) std::frexp(total, &exponent);
+  unit_log2 = exponent - 58;  // the sum of all costs stays below 2^59 units
+  for (std::size_t o = 0; o < p.ops.size(); ++o) {
+    if (necessary[o]) floor_units += units(least[o]);
+  }
+}
+
+std::string floor_certificate() {
+  Json j;
+  j["kind"] = "floor";
+  return j.dump();
+}
+
+}  // namespace
+
+LowerBound floor_bound(const Problem& problem) {
+  const Facts facts(problem);
+  LowerBound b;
+  b.seconds = seconds_down(facts.floor_units, facts.unit_log2);
+  b.valid_for = BoundScope::kAnyOrder;
+  b.certificate = floor_certificate();
+  return b;
+}
+
+// One device, one scope. Nodes of the flow: 0 source, 1 sink, 2 + op, then one per value, then one maker per value that
+// has no maker or several.
+struct CutBounds::Frame {
+  Frame(const Problem& p, DeviceId d, BoundScope s) : facts(p), problem(p), device(d), scope(s) { prepare(); }
+
+  enum class Side { kBefore, kAfter, kEither };
+  struct Arcs {  // of one network; -1: not there
+    std::vector<int> run, keep, make, need;
+    std::vector<std::vector<int>> read;  // [op][position in reads]
+  };
+  struct Instant {
+    int op = -1;
+    std::vector<Side> side;    // by op
+    std::vector<char> held;    // by value: tau reads it, so it is there
+    std::vector<char> needed;  // by value: needed on the device afterwards
+    Bytes room = 0;            // bytes left for everything else
+  };
+  enum Fixed : char { kFree = 0, kKept = 1, kGone = 2 };
+  struct Leaf {
+    std::vector<std::pair<int, char>> fixed;  // value, kKept or kGone
+    Units mu = 0;
+    bool impossible = false;  // kept ones alone exceed the room
+    std::vector<std::pair<std::int64_t, Units>> run, keep, make, need;
+    std::vector<std::array<std::int64_t, 3>> read;  // value, op, flow
+  };
+  void prepare();
+  void set_instant(OpId op);
+  void build(Units mu, const std::vector<char>& fixed);
+  Units keep_capacity(int value, Units mu, char fixed) const;
+  Wide solve(Units mu, const std::vector<char>& fixed, Bytes* kept);
+  Wide maximise(const std::vector<char>& fixed, Bytes room, Units mu_start, Units* mu_best);
+  Leaf leaf(const std::vector<std::pair<int, char>>& decisions, const std::vector<char>& fixed, Units mu);
+  std::string certificate() const;
+  Seconds best_seconds() const { return seconds_down(facts.floor_units + best_units, facts.unit_log2); }
+  void keep_best(Wide units, OpId op, std::vector<Leaf> leaves);
+  Bytes forced_extra(OpId op) const;
+
+  Facts facts;
+  const Problem& problem;
+  DeviceId device;
+  BoundScope scope;
+  std::vector<char> on_device;             // by op: every implementation runs on the device
+  std::vector<Bytes> size;                 // by value on the device; 0: a home that never leaves, or not needed there
+  std::vector<Units> copy_back;            // by value
+  std::vector<char> single;                // by value: exactly one maker and no home
+  std::vector<Units> maker_cost;           // by value without a single maker
+  std::vector<std::vector<OpId>> readers;  // by value: ops that must read it
+  Bytes fixed_bytes = 0;
+  Instant now;
+  Flow flow;
+  Arcs arcs;
+  std::vector<int> cut_values, high_values, undecided;
+  std::vector<char> low_values;
+  bool infeasible_here = false;
+  Units last_mu = 1;
+  // the best so far
+  Wide best_units = 0;
+  OpId best_op;
+  bool infeasible = false;
+  std::vector<Leaf> best_leaves;
+};
+
+void CutBounds::Frame::prepare() {
+  const Problem& p = problem;
+  for (std::size_t o = 0; o < p.ops.size(); ++o) {
+    const auto& impls = p.ops[OpId(o)].impls;
+    on_device.push_back(std::all_of(impls.begin(), impls.end(), [&](const Impl& i) { return i.device == device; }));
+  }
+  readers.resize(facts.values.size());
+  for (std::size_t o = 0; o < p.ops.size(); ++o) {
+    if (!on_device[o]) continue;
+    for (const int v : facts.reads[o]) readers[v].push_back(OpId(o));
+  }
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const Buffer& buffer = p.buffers[BufferId(b)];
+    if (buffer.home == device && !buffer.pageable) fixed_bytes += p.size_on(BufferId(b), device);
+  }
+  for (std::size_t v = 0; v < facts.values.size(); ++v) {
+    const ValueInfo& info = facts.values[v];
+    const Buffer& buffer = p.buffers[info.buffer];
+    const bool stays = buffer.home == device && !buffer.pageable;
+    size.push_back(stays ? 0 : p.size_on(info.buffer, device));
+    const bool homed = buffer.home.has_value() && info.version == 0;
+    single.push_back(info.makers.size() == 1 && !homed);
+    // The cheapest way back from another device; the way out too when it can only come from here.
+    Seconds in = std::numeric_limits<double>::infinity(), out = in;
+    for (std::size_t d = 0; d < p.devices.size(); ++d) {
+      if (DeviceId(d) == device) continue;
+      if (const auto s = copy_seconds(p, info.buffer, DeviceId(d), device)) in = std::min(in, *s);
+      if (const auto s = copy_seconds(p, info.buffer, device, DeviceId(d))) out = std::min(out, *s);
+    }
+    const bool made_here =
+        (!homed || buffer.home == device) &&
+        std::all_of(info.makers.begin(), info.makers.end(), [&](OpId o) { return on_device[o.index()] != 0; });
+    const Seconds back = in + (made_here ? out : 0);
+    copy_back.push_back(std::isfinite(back)
+                            ? std::min(kNoLimit, facts.units(std::min(back, std::ldexp(1.0, facts.unit_log2 + 60))))
+                            : kNoLimit);
+    // Several ways: none may be charged twice, so the value has a cost of its own only when its makers make nothing
+    // else.
+    Units cost = kNoLimit;
+    for (const OpId o : info.makers) {
+      if (single.back()) break;
+      const bool alone = facts.writes[o.index()].size() == 1 && !p.ops[o].once && !homed;
+      cost = std::min(cost, alone && !facts.necessary[o.index()] ? facts.units(facts.least[o.index()]) : 0);
+    }
+    maker_cost.push_back(cost);
+  }
+}
+
+Bytes CutBounds::Frame::forced_extra(OpId op) const {
+  Bytes least = std::numeric_limits<Bytes>::max();
+  for (std::size_t i = 0; i < problem.ops[op].impls.size(); ++i) {
+    const Impl& impl = problem.ops[op].impls[i];
+    Bytes sum = problem.rounded(impl.workspace, device);
+    for (std::size_t w = 0; w < impl.writes.size(); ++w) {
+      const int v = facts.value_of[impl.writes[w].index()][facts.versions_.write[op.index()][i][w]];
+      const bool takes_over = std::any_of(impl.in_place.begin(), impl.in_place.end(),
+                                          [&](const InPlace& pair) { return pair.out == impl.writes[w]; });
+      if (takes_over || facts.values[v].version > 0 || !single[v]) continue;
+      sum += size[v];
+    }
+    least = std::min(least, sum);
+  }
+  return least;
+}
+
+// Where every op first runs relative to the instant, and what is needed after it.
+void CutBounds::Frame::set_instant(OpId op) {
+  const std::size_t n = problem.ops.size();
+  now = {};
+  now.op = op.value;
+  now.side.assign(n, Side::kEither);
+  if (scope == BoundScope::kThisOrder) {
+    for (std::size_t o = 0; o < n; ++o) {
+      now.side[o] = facts.position[o] <= facts.position[op.index()] ? Side::kBefore : Side::kAfter;
+    }
+  } else {
+    // Backwards: whoever alone makes what these read. Forwards: whoever must read what these alone make. Versions: the
+    // op that overwrites comes after everyone who must read the old version.
+    std::vector<std::size_t> open{op.index()};
+    std::vector<char> seen(n, 0);
+    while (!open.empty()) {
+      const std::size_t o = open.back();
+      open.pop_back();
+      for (const int v : facts.reads[o]) {
+        if (!single[v]) continue;
+        const std::size_t m = facts.values[v].makers[0].index();
+        if (seen[m] || m == op.index()) continue;
+        seen[m] = 1;
+        now.side[m] = Side::kBefore;
+        open.push_back(m);
+      }
+    }
+    std::vector<char> after(n, 0);
+    after[op.index()] = 1;
+    for (const OpId id : problem.order) {
+      const std::size_t o = id.index();
+      if (after[o] || seen[o]) continue;
+      for (const int v : facts.reads[o]) {
+        if (single[v] && after[facts.values[v].makers[0].index()]) after[o] = 1;
+      }
+      if (after[o]) now.side[o] = Side::kAfter;
+    }
+    now.side[op.index()] = Side::kBefore;
+  }
+  now.held.assign(facts.values.size(), 0);
+  now.needed.assign(facts.values.size(), 0);
+  const Bytes budget = *problem.devices[device].budget;
+  now.room = budget - fixed_bytes - forced_extra(op);
+  for (const int v : facts.reads[op.index()]) {
+    now.held[v] = 1;
+    now.room -= size[v];
+  }
+  for (std::size_t v = 0; v < facts.values.size(); ++v) {
+    const Buffer& buffer = problem.buffers[facts.values[v].buffer];
+    const bool here = buffer.home ? *buffer.home == device : problem.devices.size() == 1;
+    if (facts.values[v].at_end && here) now.needed[v] = 1;
+    for (const OpId r : readers[v]) {
+      if (now.side[r.index()] == Side::kAfter && facts.necessary[r.index()]) now.needed[v] = 1;
+    }
+  }
+}
+
+Units CutBounds::Frame::keep_capacity(int value, Units mu, char fixed) const {
+  if (fixed == kKept) return 0;
+  if (fixed == kGone) return copy_back[value];
+  const Wide price = static_cast<Wide>(mu) * size[value];
+  return static_cast<Units>(std::min<Wide>(std::min<Wide>(price, kNoLimit), copy_back[value]));
+}
+
+void CutBounds::Frame::build(Units mu, const std::vector<char>& fixed) {
+  const int n_ops = static_cast<int>(problem.ops.size()), n_values = static_cast<int>(facts.values.size());
+  flow.reset(2 + n_ops + 2 * n_values);
+  arcs.run.assign(n_ops, -1);
+  arcs.keep.assign(n_values, -1);
+  arcs.make.assign(n_values, -1);
+  arcs.need.assign(n_values, -1);
+  arcs.read.assign(n_ops, {});
+  const auto op_node = [](int o) { return 2 + o; };
+  const auto value_node = [&](int v) { return 2 + n_ops + v; };
+  const auto maker_node = [&](int v) { return 2 + n_ops + n_values + v; };
+  // Only what reaches a needed value matters; the flow finds that by itself.
+  const auto done = [&](int o) {  // first runs at or after the instant: its outputs cost nothing
+    return o == now.op || (now.side[o] == Side::kAfter && facts.necessary[o]);
+  };
+  for (int o = 0; o < n_ops; ++o) {
+    if (done(o)) continue;
+    Units cost = 0;
+    if (now.side[o] == Side::kBefore || !facts.necessary[o]) {
+      cost = problem.ops[OpId(o)].once ? kNoLimit : facts.units(facts.least[o]);
+    }
+    if (cost > 0) arcs.run[o] = flow.add(0, op_node(o), cost);
+    arcs.read[o].assign(facts.reads[o].size(), -1);
+    if (!on_device[o]) continue;
+    for (std::size_t r = 0; r < facts.reads[o].size(); ++r) {
+      const int v = facts.reads[o][r];
+      if (!now.held[v]) arcs.read[o][r] = flow.add(value_node(v), op_node(o), kNoLimit);
+    }
+  }
+  for (int v = 0; v < n_values; ++v) {
+    if (now.held[v] || size[v] == 0) continue;
+    const Units capacity = keep_capacity(v, mu, fixed[v]);
+    if (now.needed[v]) arcs.need[v] = flow.add(value_node(v), 1, kNoLimit);
+    if (capacity == 0) continue;
+    if (single[v]) {
+      const int o = facts.values[v].makers[0].value;
+      if (!done(o)) arcs.keep[v] = flow.add(op_node(o), value_node(v), capacity);
+      continue;
+    }
+    const bool may_come_for_nothing = std::any_of(facts.values[v].makers.begin(), facts.values[v].makers.end(),
+                                                  [&](OpId o) { return done(o.value); });
+    if (may_come_for_nothing) continue;
+    arcs.keep[v] = flow.add(maker_node(v), value_node(v), capacity);
+    if (maker_cost[v] > 0) arcs.make[v] = flow.add(0, maker_node(v), maker_cost[v]);
+  }
+}
+
+// Minimum cut at a price; `kept`: the bytes that the cut keeps.
+Wide CutBounds::Frame::solve(Units mu, const std::vector<char>& fixed, Bytes* kept) {
+  build(mu, fixed);
+  const Wide value = flow.run(0, 1);
+  const int n_ops = static_cast<int>(problem.ops.size()), n_values = static_cast<int>(facts.values.size());
+  *kept = 0;
+  cut_values.clear();
+  for (int v = 0; v < n_values; ++v) {
+    if (arcs.keep[v] < 0) continue;
+    const int from = single[v] ? 2 + facts.values[v].makers[0].value : 2 + n_ops + n_values + v;
+    if (!flow.reached(from) || flow.reached(2 + n_ops + v) || fixed[v] != kFree) continue;
+    if (static_cast<Wide>(mu) * size[v] > copy_back[v]) continue;
+    *kept += size[v];
+    cut_values.push_back(v);
+  }
+  return value;
+}
+
+// The best price by intersecting the tangents on both sides of the maximum. `room` is what the kept ones leave.
+// Returns the bound in units beyond the floor; -1 with `infeasible` set when no price is high enough.
+Wide CutBounds::Frame::maximise(const std::vector<char>& fixed, Bytes room, Units mu_start, Units* mu_best) {
+  *mu_best = 0;
+  Wide best = 0;
+  Bytes all = 0;
+  for (std::size_t v = 0; v < size.size(); ++v) {
+    if (now.needed[v] && !now.held[v] && fixed[v] == kFree) all += size[v];
+  }
+  undecided.clear();
+  if (all <= room && std::none_of(fixed.begin(), fixed.end(), [](char f) { return f == kGone; })) return 0;
+  struct Line {
+    Units mu;
+    Wide at_zero;
+    Bytes slope;
+  };
+  const auto line = [&](Units mu) {
+    Bytes kept = 0;
+    const Wide value = solve(mu, fixed, &kept);
+    const Wide bound = value - static_cast<Wide>(mu) * room;
+    if (bound > best) {
+      best = bound;
+      *mu_best = mu;
+    }
+    return Line{mu, value - static_cast<Wide>(mu) * kept, kept};
+  };
+  Line low = line(0);
+  low.slope = std::max(low.slope, all);
+  low_values.assign(facts.values.size(), 1);
+  Units mu = std::max<Units>(1, mu_start);
+  Line high = line(mu);
+  high_values = cut_values;
+  const Wide hopeless = Wide{1} << 59;  // above the sum of all costs
+  while (high.slope > room) {
+    low = high;
+    infeasible_here = best > hopeless;
+    if (infeasible_here || mu > kNoLimit / 16) return best;
+    mu *= 8;
+    high = line(mu);
+    high_values = cut_values;
+  }
+  for (int k = 0; k < 40; ++k) {
+    if (low.slope <= high.slope) break;
+    const Wide next = (high.at_zero - low.at_zero) / (low.slope - high.slope);
+    if (next <= low.mu || next >= high.mu) break;
+    const Line middle = line(static_cast<Units>(next));
+    if (middle.slope > room) {
+      low = middle;
+      low_values.assign(facts.values.size(), 0);
+      for (const int v : cut_values) low_values[v] = 1;
+    } else {
+      high = middle;
+      high_values = cut_values;
+    }
+    if (middle.slope == room) break;
+  }
+  // Kept at the lower price, not at the higher one: where an integer solution has to choose.
+  std::vector<char> in_high(facts.values.size(), 0);
+  for (const int v : high_values) in_high[v] = 1;
+  for (std::size_t v = 0; v < size.size(); ++v) {
+    if (low_values[v] && !in_high[v] && fixed[v] == kFree && arcs.keep[v] >= 0)
+      undecided.push_back(static_cast<int>(v));
+  }
+  return best;
+}
+
+// The flow of one leaf, only where it is not zero.
+CutBounds::Frame::Leaf CutBounds::Frame::leaf(const std::vector<std::pair<int, char>>& decisions,
+                                              const std::vector<char>& fixed, Units mu) {
+  Leaf out;
+  out.fixed = decisions;
+  out.mu = mu;
+  build(mu, fixed);
+  flow.run(0, 1);
+  const auto put = [&](const std::vector<int>& list, auto* to) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i] >= 0 && flow.flow(list[i]) > 0) to->push_back({static_cast<std::int64_t>(i), flow.flow(list[i])});
+    }
+  };
+  put(arcs.run, &out.run);
+  put(arcs.keep, &out.keep);
+  put(arcs.make, &out.make);
+  put(arcs.need, &out.need);
+  for (std::size_t o = 0; o < arcs.read.size(); ++o) {
+    for (std::size_t r = 0; r < arcs.read[o].size(); ++r) {
+      const int arc = arcs.read[o][r];
+      if (arc >= 0 && flow.flow(arc) > 0) {
+        out.read.push_back({facts.reads[o][r], static_cast<std::int64_t>(o), flow.flow(arc)});
+      }
+    }
+  }
+  return out;
+}
+
+std::string CutBounds::Frame::certificate() const {
+  Json j;
+  j["kind"] = "cut";
+  j["scope"] = scope == BoundScope::kThisOrder ? "this order" : "any order";
+  j["device"] = problem.devices[device].name;
+  j["op"] = problem.ops[best_op].name;
+  j["unit_log2"] = facts.unit_log2;
+  const auto value = [&](int v) { return Json::array({facts.values[v].buffer.value, facts.values[v].version}); };
+  Json leaves = Json::array();
+  for (const Leaf& l : best_leaves) {
+    Json one;
+    Json fixed = Json::array();
+    for (const auto& [v, how] : l.fixed) fixed.push_back(Json::array({value(v), how == kKept ? "kept" : "gone"}));
+    one["fixed"] = fixed;
+    one["mu"] = l.mu;
+    if (l.impossible) {
+      one["impossible"] = true;
+      leaves.push_back(std::move(one));
+      continue;
+    }
+    Json run = Json::array(), keep = Json::array(), make = Json::array(), need = Json::array(), read = Json::array();
+    for (const auto& [o, f] : l.run) run.push_back(Json::array({o, f}));
+    for (const auto& [v, f] : l.keep) keep.push_back(Json::array({value(static_cast<int>(v)), f}));
+    for (const auto& [v, f] : l.make) make.push_back(Json::array({value(static_cast<int>(v)), f}));
+    for (const auto& [v, f] : l.need) need.push_back(Json::array({value(static_cast<int>(v)), f}));
+    for (const auto& r : l.read) read.push_back(Json::array({value(static_cast<int>(r[0])), r[1], r[2]}));
+    one["run"] = std::move(run);
+    one["keep"] = std::move(keep);
+    one["make"] = std::move(make);
+    one["need"] = std::move(need);
+    one["read"] = std::move(read);
+    leaves.push_back(std::move(one));
+  }
+  j["leaves"] = std::move(leaves);
+  return j.dump();
+}
+
+void CutBounds::Frame::keep_best(Wide units, OpId op, std::vector<Leaf> leaves) {
+  if (units <= best_units) return;
+  best_units = units;
+  best_op = op;
+  best_leaves = std::move(leaves);
+}
+
+CutBounds::CutBounds(const Problem& problem, DeviceId device, BoundScope scope)
+    : f_(std::make_unique<Frame>(problem, device, scope)) {}
+CutBounds::~CutBounds() = default;
+CutBounds::CutBounds(CutBounds&&) noexcept = default;
+
+CutBounds::Cut CutBounds::evaluate(OpId op) {
+  Frame& f = *f_;
+  Cut cut;
+  cut.op = op;
+  if (!f.on_device[op.index()] || !f.facts.necessary[op.index()]) {
+    cut.seconds = seconds_down(f.facts.floor_units, f.facts.unit_log2);
+    return cut;
+  }
+  f.set_instant(op);
+  cut.infeasible = f.now.room < 0;
+  Wide units = 0;
+  if (!cut.infeasible) {
+    const std::vector<char> fixed(f.facts.values.size(), Frame::kFree);
+    Units mu = 0;
+    f.infeasible_here = false;
+    units = f.maximise(fixed, f.now.room, f.last_mu, &mu);
+    cut.infeasible = f.infeasible_here;
+    if (mu > 0 && !cut.infeasible) f.last_mu = mu;
+    if (units > f.best_units && !cut.infeasible) f.keep_best(units, op, {f.leaf({}, fixed, mu)});
+  }
+  if (cut.infeasible) f.infeasible = true;
+  cut.seconds = seconds_down(f.facts.floor_units + units, f.facts.unit_log2);
+  return cut;
+}
+
+LowerBound CutBounds::proved() const {
+  const Frame& f = *f_;
+  LowerBound b;
+  b.valid_for = f.scope;
+  b.seconds = seconds_down(f.facts.floor_units + f.best_units, f.facts.unit_log2);
+  b.certificate = f.best_units > 0 ? f.certificate() : floor_certificate();
+  if (f.best_units == 0) b.valid_for = BoundScope::kAnyOrder;
+  return b;
+}
+
+bool CutBounds::infeasible() const { return f_->infeasible; }
+std::int64_t CutBounds::work() const { return f_->flow.work(); }
+
+// Best first over "kept at the instant" or "gone"; the bound of the tree is the least of its open leaves.
+CutBounds::Cut CutBounds::evaluate_integer(OpId op, Seconds enough, int nodes) {
+  Frame& f = *f_;
+  Cut cut = evaluate(op);
+  if (cut.infeasible || cut.seconds >= enough || f.now.op != op.value) return cut;
+  struct Node {
+    std::vector<std::pair<int, char>> decisions;
+    Wide units;
+    Units mu;
+    bool impossible;
+    std::vector<int> undecided;
+  };
+  const auto evaluate_node = [&](Node* node) {
+    std::vector<char> fixed(f.facts.values.size(), Frame::kFree);
+    Bytes room = f.now.room;
+    for (const auto& [v, how] : node->decisions) {
+      fixed[v] = how;
+      if (how == Frame::kKept) room -= f.size[v];
+    }
+    node->impossible = room < 0;
+    if (node->impossible) {
+      node->units = kNoLimit;
+      return;
+    }
+    f.infeasible_here = false;
+    node->units = f.maximise(fixed, room, std::max<Units>(1, f.last_mu), &node->mu);
+    node->undecided = f.undecided;
+    if (f.infeasible_here) node->undecided.clear();
+  };
+  Wide target = kNoLimit;
+  if (enough < std::ldexp(1.0, f.facts.unit_log2 + 60)) {
+    target = static_cast<Wide>(std::ceil(std::ldexp(enough, -f.facts.unit_log2))) - f.facts.floor_units;
+  }
+  std::vector<Node> open;  // few: linear search for the least
+  open.push_back({{}, 0, 0, false, {}});
+  evaluate_node(&open[0]);
+  const auto least = [&] {
+    return std::min_element(open.begin(), open.end(), [](const Node& a, const Node& b) { return a.units < b.units; });
+  };
+  for (int k = 0; k < nodes; k += 2) {
+    const auto it = least();
+    if (it->units >= target || it->undecided.empty()) break;
+    const Node parent = *it;
+    open.erase(it);
+    const int pick = *std::max_element(parent.undecided.begin(), parent.undecided.end(),
+                                       [&](int a, int b) { return f.size[a] < f.size[b]; });
+    for (const char how : {Frame::kKept, Frame::kGone}) {
+      Node child{parent.decisions, 0, 0, false, {}};
+      child.decisions.emplace_back(pick, how);
+      evaluate_node(&child);
+      child.units = std::max(child.units, static_cast<Wide>(0));
+      open.push_back(std::move(child));
+    }
+  }
+  const Wide units = std::min<Wide>(least()->units, kNoLimit);
+  if (units > f.best_units) {
+    std::vector<Frame::Leaf> leaves;
+    for (const Node& node : open) {
+      if (node.impossible) {
+        Frame::Leaf l;
+        l.fixed = node.decisions;
+        l.impossible = true;
+        leaves.push_back(std::move(l));
+        continue;
+      }
+      std::vector<char> fixed(f.facts.values.size(), Frame::kFree);
+      for (const auto& [v, how] : node.decisions) fixed[v] = how;
+      leaves.push_back(f.leaf(node.decisions, fixed, node.mu));
+    }
+    f.keep_best(units, op, std::move(leaves));
+  }
+  cut.seconds = std::max(cut.seconds, seconds_down(f.facts.floor_units + units, f.facts.unit_log2));
+  return cut;
+}
+
+// Where the load without recomputation is above the budget, or one step alone takes more than half of it.
+std::vector<OpId> CutBounds::promising() const {
+  const Frame& f = *f_;
+  const Problem& p = f.problem;
+  const std::vector<Step> steps = keep_all_steps(p);
+  const Simulation sim = simulate(p, steps);
+  const Bytes budget = *p.devices[f.device].budget;
+  std::vector<std::pair<Bytes, int>> above;  // load, position
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto* c = std::get_if<Compute>(&steps[i]);
+    if (c == nullptr || !f.on_device[c->op.index()] || !f.facts.necessary[c->op.index()]) continue;
+    const Bytes load = sim.held[f.device.index()][i];
+    if (load > budget) above.emplace_back(load, f.facts.position[c->op.index()]);
+  }
+  std::stable_sort(above.begin(), above.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<OpId> out;
+  for (const auto& [load, position] : above) out.push_back(p.order[position]);
+  return out;
+}
+
+LowerBound CutBounds::best(std::int64_t effort, Seconds enough) {
+  Frame& f = *f_;
+  std::vector<OpId> list = promising();
+  if (list.empty()) return proved();
+  std::sort(list.begin(), list.end(),
+            [&](OpId a, OpId b) { return f.facts.position[a.index()] < f.facts.position[b.index()]; });
+  const int n = static_cast<int>(list.size());
+  const std::int64_t end = work() + effort;
+  std::vector<Seconds> known(n, -1);
+  const auto value = [&](int i) {
+    if (known[i] < 0 && work() < end && f.best_seconds() < enough && !stop()) known[i] = evaluate(list[i]).seconds;
+    return known[i];
+  };
+  // Evenly spread first, then around the best ones at halving distance.
+  int stride = std::max(1, n / 12);
+  for (int i = 0; i < n; i += stride) value(i);
+  while (stride > 1 && work() < end) {
+    stride = (stride + 1) / 2;
+    std::vector<int> order(n);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return known[a] > known[b]; });
+    const std::vector<int> centres(order.begin(), order.begin() + std::min(n, 4));
+    for (const int c : centres) {
+      if (known[c] < 0) continue;
+      for (const int i : {c - stride, c + stride}) {
+        if (i >= 0 && i < n) value(i);
+      }
+    }
+  }
+  std::vector<int> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return known[a] > known[b]; });
+  if (n <= 64 || work() < end / 2) {
+    for (const int i : order) value(i);  // what is left, while the effort lasts
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return known[a] > known[b]; });
+  }
+  for (int k = 0; k < std::min(n, 6) && work() < end && known[order[k]] >= 0; ++k) {
+    if (f.best_seconds() >= enough || stop()) break;
+    evaluate_integer(list[order[k]], enough, 200);
+  }
+  return proved();
+}
+
+}  // namespace neaptide::plan

@@ -1,0 +1,27 @@
+// Checks the certificate of a lower bound in exact integers. It shares no code with whatever made the bound: it reads
+// the problem, rebuilds the network of the claimed instant, and tests that the stated flow respects it.
+//
+//   const plan::Certified c = plan::certify(problem, *plan.lower_bound);
+//   if (!c.ok) ...c.reason...
+//
+// Kinds: "floor" (every necessary op once) and "cut" (a tree of single cuts, see bounds.hpp). The value of a feasible
+// flow is at most the minimum cut, so any feasible flow proves its bound; nobody has to believe that it is the best
+// one.
+#pragma once
+
+#include <string>
+
+#include "neaptide/plan/plan.hpp"
+
+namespace neaptide::plan {
+
+struct Certified {
+  bool ok = false;
+  std::string reason;   // when not ok: what does not hold
+  Seconds seconds = 0;  // what the certificate proves
+};
+
+/// The problem must carry the budgets that the bound was made for. Never throws for a bad certificate.
+Certified certify(const Problem& problem, const LowerBound& bound);
+
+}  // namespace neaptide::plan

@@ -1,0 +1,278 @@
+#include "neaptide/plan/planners/neaptide.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <future>
+#include <map>
+#include <optional>
+
+#include "neaptide/base/errors.hpp"
+#include "neaptide/plan/answer.hpp"
+#include "neaptide/plan/bounds.hpp"
+#include "neaptide/plan/forced.hpp"
+#include "neaptide/plan/planners/neaptide_search.hpp"
+#include "neaptide/plan/simulate.hpp"
+
+namespace neaptide::plan {
+namespace {
+
+using tide::Model;
+using tide::Search;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kDefaultTicks = 15'000'000;  // about a second on one core
+constexpr std::int64_t kFeasibleTicksPerOp = 20'000;
+constexpr std::int64_t kProbeTicksPerOp = 4'000;  // of one probe for the smallest budget
+constexpr double kSame = 1e-12;
+
+tide::Switches read_switches(const Options& options) {
+  check_switches(options, "neaptide",
+                 {"bound", "chain-recompute", "contiguous", "implementations", "order", "paging", "prune"});
+  const auto on = [&](const char* name) { return switch_value(options, name, "on", {"on", "off"}) == "on"; };
+  tide::Switches s;
+  s.chain_recompute = on("chain-recompute");
+  s.implementations = on("implementations");
+  s.paging = on("paging");
+  s.prune = on("prune");
+  s.contiguous = on("contiguous");
+  s.order = on("order");
+  return s;
+}
+
+std::int64_t n_ops(const Problem& problem) { return static_cast<std::int64_t>(problem.ops.size()); }
+
+/// The steps of a sequence of actions. What may end anywhere ends where the schedule says; all other frees follow.
+std::vector<Step> steps_of(const Problem& problem, const Model& model, const std::vector<int>& actions) {
+  const tide::Schedule s(model, actions);
+  std::map<int, std::vector<Step>> after;  // by node
+  for (std::size_t v = 0; v < model.values.size() && model.n_devices > 1; ++v) {
+    if (!model.values[v].keep_anywhere) continue;
+    for (int d = 0; d < model.n_devices; ++d) {
+      const int cell = model.cell(static_cast<int>(v), d);
+      if (d == s.end_device(static_cast<int>(v)) || s.events(cell).empty()) continue;
+      const int last = s.events(cell).back().node;
+      if (!s.consumes(last, cell)) after[last].push_back(Free{model.values[v].buffer, DeviceId(d)});
+    }
+  }
+  std::vector<Step> steps;
+  for (const int node : s.time().nodes()) {
+    if (s.action(node) < 0) continue;
+    steps.push_back(model.step(s.action(node)));
+    if (const auto it = after.find(node); it != after.end())
+      steps.insert(steps.end(), it->second.begin(), it->second.end());
+  }
+  return with_frees(problem, steps);
+}
+
+/// Everything that one call shares between its rounds.
+class Run {
+ public:
+  Run(const Problem& problem, const Options& options)
+      : problem_(problem),
+        options_(options),
+        switches_(read_switches(options)),
+        model_(problem),
+        begin_(Clock::now()),
+        ticks_(options.effort > 0 ? options.effort : kDefaultTicks) {}
+
+  Plan plan() {
+    const std::optional<Infeasible> impossible = prove_infeasible(problem_);
+    if (impossible) return refuse();
+    searches_.push_back(std::make_unique<Search>(model_, tide::starting_actions(model_), options_.seed, switches_));
+    Search& first = *searches_[0];
+    first.stop = [this] { return stopped(); };
+    if (!first.make_feasible(kFeasibleTicksPerOp * n_ops(problem_))) return refuse();
+    report();
+    first.improve(ticks_ / 10, 0.05);
+    report();
+    if (options_.threads > 1 && ticks_ > 1000) {
+      auto bound = std::async(std::launch::async, [this] { prove(); });
+      improve_rounds(first, ticks_ * 4 / 10);
+      bound.get();
+      second_search();
+    } else {
+      prove();
+      improve_rounds(first, ticks_ * 9 / 10);
+    }
+    return finish();
+  }
+
+ private:
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  bool stopped() {
+    if (interrupted_.load()) return true;
+    if (elapsed() < options_.time_limit) return false;
+    out_of_time_ = true;
+    return true;
+  }
+
+  const Search& best() const {
+    const Search* best = searches_[0].get();
+    for (const auto& s : searches_) {
+      if (s->best_seconds() < best->best_seconds()) best = s.get();
+    }
+    return *best;
+  }
+
+  double gap() const {
+    const double floor = bound_seconds_.load();
+    const double base = std::max(searches_[0]->base_seconds(), 1e-300);
+    return std::max(0.0, best().best_seconds() - floor) / base;
+  }
+
+  void report() {
+    if (!options_.progress) return;
+    Progress p;
+    p.incumbent = best().best_seconds();
+    p.bound = bound_seconds_.load();
+    p.gap = gap();
+    p.ticks = best().ticks();
+    if (!options_.progress(p)) interrupted_ = true;
+  }
+
+  bool good_enough() const { return gap() <= std::max(options_.gap, kSame); }
+
+  void improve_rounds(Search& s, std::int64_t ticks) {
+    constexpr int kRounds = 8;
+    for (int r = 0; r < kRounds && !stopped() && !good_enough(); ++r) {
+      s.floor = bound_seconds_.load() * (1 + kSame);
+      s.improve(ticks / kRounds, r + 2 < kRounds ? 0.05 : 0.01);
+      report();
+    }
+  }
+
+  /// Two searches with different seeds that start each round from the better one.
+  void second_search() {
+    searches_.push_back(std::make_unique<Search>(model_, best().best(), options_.seed + 1, switches_));
+    constexpr int kRounds = 6;
+    for (int r = 0; r < kRounds && !stopped() && !good_enough(); ++r) {
+      const std::vector<int> start = best().best();
+      const auto go = [&, r](Search& s) {
+        s.adopt(start);
+        s.floor = bound_seconds_.load() * (1 + kSame);
+        s.improve(ticks_ / 2 / kRounds, r + 2 < kRounds ? 0.05 : 0.01);
+      };
+      auto other = std::async(std::launch::async, [&] { go(*searches_[1]); });
+      go(*searches_[0]);
+      other.get();
+      report();
+    }
+  }
+
+  void prove() {
+    bound_ = floor_bound(problem_);
+    if (switch_value(options_, "bound", "on", {"on", "off"}) == "on") {
+      const BoundScope scope = switches_.order ? BoundScope::kAnyOrder : BoundScope::kThisOrder;
+      for (std::size_t d = 0; d < problem_.devices.size(); ++d) {
+        if (!problem_.devices[DeviceId(d)].budget) continue;
+        CutBounds cuts(problem_, DeviceId(d), scope);
+        cuts.stop = [this] { return stopped(); };
+        const LowerBound b = cuts.best(ticks_ * 4, searches_[0]->best_seconds());
+        if (b.seconds > bound_->seconds) bound_ = b;
+      }
+    }
+    bound_seconds_ = bound_->seconds;
+  }
+
+  Plan finish() {
+    Plan plan = answer(problem_, steps_of(problem_, model_, best().best()));
+    ensure(!plan.steps.empty(), "the search's schedule fits, but its steps do not");
+    plan.lower_bound = bound_;
+    if (interrupted_.load()) plan.stopped_by = "interrupt";
+    if (out_of_time_.load()) plan.stopped_by = "time";
+    if (out_of_time_.load()) plan.status = Status::kTimeLimit;
+    if (plan.stopped_by.empty() && options_.gap > 0 && good_enough()) plan.stopped_by = "gap";
+    return plan;
+  }
+
+  /// No plan found: say how far down one could go.
+  Plan refuse() {
+    const DeviceId device = worst_device();
+    const Found found = smallest(problem_, model_, device, switches_, options_.seed, [this] { return stopped(); });
+    return nothing_fits(problem_, steps_of(problem_, found.model, found.actions));
+  }
+
+  DeviceId worst_device() const {
+    DeviceId worst(0);
+    Bytes most = 0;
+    for (std::size_t d = 0; d < problem_.devices.size(); ++d) {
+      const auto& budget = problem_.devices[DeviceId(d)].budget;
+      if (!budget) continue;
+      const Bytes over = smallest_peak(problem_, DeviceId(d)).bytes - *budget;
+      if (d == 0 || over > most) worst = DeviceId(d);
+      most = std::max(most, over);
+    }
+    return worst;
+  }
+
+ public:
+  struct Found {
+    Model model;
+    std::vector<int> actions;
+    Bytes budget = 0;
+  };
+
+  /// Bisection between what no plan can avoid and what a search has reached.
+  static Found smallest(const Problem& problem, const Model& given, DeviceId device, const tide::Switches& switches,
+                        std::uint64_t seed, const std::function<bool()>& stop) {
+    Found found{given, tide::starting_actions(given), 0};
+    const auto track = std::find(given.track_device.begin(), given.track_device.end(), device.value);
+    ensure(track != given.track_device.end(), "a device without a budget has no smallest one");
+    const auto t = track - given.track_device.begin();
+    const Bytes fixed = *problem.devices[device].budget - given.limit[t];
+    const auto peak = [&](const Search& s, bool of_best) {
+      if (of_best) return tide::Schedule(given, s.best()).time().highest(static_cast<int>(t));
+      return s.current().time().highest(static_cast<int>(t));
+    };
+    Bytes low = smallest_peak(problem, device).bytes - fixed;
+    Bytes high = peak(Search(given, found.actions, seed, switches), false);
+    Bytes target = low;
+    for (int probe = 0; probe < 14 && low < high && !stop(); ++probe) {
+      Model model = given;
+      model.limit[t] = target;
+      Search s(model, found.actions, seed + static_cast<std::uint64_t>(probe), switches);
+      s.stop = stop;
+      if (s.make_feasible(kProbeTicksPerOp * n_ops(problem))) {
+        found.actions = s.best();
+        high = std::min(high, peak(s, true));
+      } else {
+        low = target + 1;
+      }
+      if (high - low < high / 2000) break;
+      target = low + (high - low) / 2;
+    }
+    found.budget = high + fixed;
+    return found;
+  }
+
+ private:
+  const Problem& problem_;
+  const Options& options_;
+  tide::Switches switches_;
+  Model model_;
+  Clock::time_point begin_;
+  std::int64_t ticks_;
+  std::vector<std::unique_ptr<Search>> searches_;
+  std::optional<LowerBound> bound_;
+  std::atomic<double> bound_seconds_{0};
+  std::atomic<bool> interrupted_{false}, out_of_time_{false};
+};
+
+}  // namespace
+
+Plan run_neaptide(const Problem& problem, const Options& options) { return Run(problem, options).plan(); }
+
+Bytes smallest_budget(const Problem& problem, const Options& options, DeviceId device) {
+  Problem bounded = with_options(problem, options);
+  ensure(bounded.devices.has(device), "there is no such device");
+  if (!bounded.devices[device].budget) bounded.devices[device].budget = Bytes{1} << 60;
+  const Model model(bounded);
+  const auto end = Clock::now() + std::chrono::duration<double>(std::min(options.time_limit, 1e6));
+  const auto stop = [&] { return Clock::now() > end; };
+  return Run::smallest(bounded, model, device, read_switches(options), options.seed, stop).budget;
+}
+
+}  // namespace neaptide::plan

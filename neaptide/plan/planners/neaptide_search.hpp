@@ -1,0 +1,146 @@
+// Ruin and recreate on the sequence of steps. Where a step's load is above the budget, something idle is dropped and
+// made again just before its next use (or its user is run by an implementation that does not need it, or it is copied
+// away and back); then some of those decisions are taken back and made anew. Record-to-record acceptance.
+//
+//   Search search(model, starting_actions(model), seed, switches);
+//   if (search.make_feasible(ticks)) search.improve(ticks);
+//   search.best();            // actions of the best schedule that fits
+//
+// Every heuristic is a named switch, on by default:
+//   chain-recompute   chains that make missing inputs again instead of keeping them longer
+//   implementations   another implementation instead of dropping something
+//   paging            copies to another device and back
+//   prune             steps that a change made needless are removed at once
+//   contiguous        half of the ruins are neighbours in time
+//   order             steps move to where they hold less
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "neaptide/plan/planners/neaptide_schedule.hpp"
+
+namespace neaptide::plan::tide {
+
+struct Switches {
+  bool chain_recompute = true;
+  bool implementations = true;
+  bool paging = true;
+  bool prune = true;
+  bool contiguous = true;
+  bool order = true;
+};
+
+/// Small, fast and the same everywhere (xorshift*).
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ULL + 0x1234567ULL) { (*this)(); }
+  std::uint32_t operator()() {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return static_cast<std::uint32_t>((state_ * 0x2545F4914F6CDD1DULL) >> 32);
+  }
+  int below(int n) {
+    return static_cast<int>((static_cast<std::uint64_t>((*this)()) * static_cast<std::uint64_t>(n)) >> 32);
+  }
+  double unit() { return (*this)() * (1.0 / 4294967296.0); }
+  double between(double low, double high) { return low + (high - low) * unit(); }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// Every needed op once, in the given order, by the fastest implementations that find what they read; memory aside.
+std::vector<int> starting_actions(const Model& model);
+
+class Search {
+ public:
+  Search(const Model& model, const std::vector<int>& start, std::uint64_t seed, const Switches& switches);
+
+  /// Reduces the load until everything fits. False when it gives up.
+  bool make_feasible(std::int64_t ticks);
+  /// Looks for less time until `ticks` of work are spent or `stop` says so.
+  void improve(std::int64_t ticks, double warmth);
+  /// Makes a schedule that fits the current one.
+  void adopt(const std::vector<int>& actions);
+
+  bool has_best() const { return best_seconds_ < 1e300; }
+  const std::vector<int>& best() const { return best_; }
+  double best_seconds() const { return best_seconds_; }
+  double base_seconds() const { return base_seconds_; }
+  std::int64_t ticks() const { return ticks_; }
+  const Schedule& current() const { return s_; }
+  /// Whether to end early; asked every few moves.
+  std::function<bool()> stop = [] { return false; };
+  double floor = 0;  // a proved bound: reaching it ends the search
+
+ private:
+  struct Upgrade {
+    int node, action;
+  };
+  struct Candidate {
+    double score = -1;
+    double seconds = 0;
+    int cell = -1, before = -1;
+    int replace_node = -1, replace_action = -1;  // swapped after the chain is in
+    int page_out = -1, page_after = -1;          // a copy inserted after this node
+    std::vector<int> chain;                      // inserted before `before`
+    std::vector<Upgrade> upgrades;               // earlier runs that now write more
+  };
+  enum class Mode { kExtend, kRecompute, kFitting };
+
+  bool repair(double cutoff, int max_moves, bool earliest);
+  bool pick_overflow(bool earliest, int* track, int* node);
+  void collect_gaps(int track, int node);
+  void consider_gap(int track, int node, const Gap& gap);
+  void consider_eviction(int track, int node, const Gap& gap, Mode mode);
+  void consider_other_user(int track, int node, const Gap& gap);
+  void consider_paging(int track, int node, const Gap& gap);
+  void consider_replacement(int track, int node);
+  void offer(Candidate&& c);
+  bool apply(const Candidate& c);
+  bool need(int cell, int target, int before, Mode mode, int depth);
+  bool make(int action, int target, int before, Mode mode, int depth);
+  bool needed_after(int cell, int node) const;
+  bool allowed(int action, int before) const;
+  double chain_penalty(int track, const Gap& gap);
+  void prune(std::size_t mark);
+  void remove_with_inputs(int node);
+  bool try_remove(int node);
+  bool try_swap(int node, int action);
+  bool try_faster(int node);
+  bool ruin();
+  void refresh_extras();
+  bool removable(int node) const;
+  bool fixed_in_order(int node) const;
+  void note_best();
+
+  const Model& m_;
+  Switches switches_;
+  Schedule s_;
+  Random random_;
+  std::vector<int> best_;
+  double best_seconds_ = 1e301;
+  double base_seconds_ = 0;
+  double epsilon_ = 0;
+  std::int64_t ticks_ = 0;
+  std::vector<std::vector<int>> track_cells_;
+  std::vector<Gap> gaps_;
+  std::vector<int> extras_;
+  bool extras_stale_ = true;
+  std::vector<Candidate> candidates_;
+  // scratch of one chain
+  std::vector<int> chain_;
+  std::vector<std::pair<int, int>> extended_;  // cell, from
+  std::vector<Upgrade> upgrades_;
+  double chain_seconds_ = 0;
+  std::vector<int> made_stamp_;
+  std::vector<int> busy_stamp_;
+  int stamp_ = 0;
+};
+
+}  // namespace neaptide::plan::tide

@@ -1,0 +1,266 @@
+// The default planner: its parts against naive models, and its answers on small problems of every kind.
+#include "neaptide/plan/planners/neaptide.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "neaptide/base/errors.hpp"
+#include "neaptide/plan/bounds.hpp"
+#include "neaptide/plan/certify.hpp"
+#include "neaptide/plan/forced.hpp"
+#include "neaptide/plan/planner.hpp"
+#include "neaptide/plan/planners/neaptide_search.hpp"
+#include "neaptide/plan/simulate.hpp"
+#include "neaptide/plan/verify.hpp"
+#include "tests/plan/random_problems.hpp"
+
+namespace neaptide::plan {
+namespace {
+
+using tide::Model;
+using tide::Random;
+using tide::Schedule;
+using tide::Search;
+using tide::Timeline;
+
+std::vector<RandomOptions> kinds() {
+  return {{.n_ops = 7},
+          {.n_ops = 9, .implementations = false, .updates = false},
+          {.n_ops = 8, .two_devices = true},
+          {.n_ops = 8, .host = true}};
+}
+
+TEST(NeaptideTimeline, MatchesAPlainVector) {
+  Random random(3);
+  Timeline t(1);
+  std::vector<std::pair<int, Bytes>> plain;
+  for (int i = 0; i < 300; ++i) {
+    t.push_back(i);
+    plain.emplace_back(i, 0);
+  }
+  int fresh = 300;
+  for (int k = 0; k < 3000; ++k) {
+    const int n = static_cast<int>(plain.size());
+    const int i = random.below(n), j = i + random.below(n - i);
+    switch (random.below(3)) {
+      case 0: {
+        const Bytes add = random.below(100) - 50;
+        t.add(0, plain[i].first, plain[j].first, add);
+        for (int x = i; x <= j; ++x) plain[x].second += add;
+        break;
+      }
+      case 1:
+        t.insert_before(fresh, plain[i].first, {Bytes{random.below(50)}});
+        plain.insert(plain.begin() + i, {fresh, t.load(0, fresh)});
+        ++fresh;
+        break;
+      default:
+        if (n < 100) break;
+        t.erase(plain[i].first);
+        plain.erase(plain.begin() + i);
+    }
+    const auto top =
+        std::max_element(plain.begin(), plain.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    ASSERT_EQ(t.highest(0), top->second);
+    ASSERT_EQ(t.highest_node(0), top->first);
+  }
+  std::vector<int> expected;
+  for (const auto& [node, load] : plain) {
+    ASSERT_EQ(t.load(0, node), load);
+    expected.push_back(node);
+  }
+  EXPECT_EQ(t.nodes(), expected);
+}
+
+/// Peak of a schedule by the rules.
+Bytes replayed_peak(const Problem& p, const Model& m, const std::vector<int>& actions) {
+  std::vector<Step> steps;
+  for (const int a : actions) steps.push_back(m.step(a));
+  return simulate(p, with_frees(p, steps)).peak[DeviceId(0)];
+}
+
+TEST(NeaptideSchedule, LoadMatchesTheReplayAndUndoRestoresIt) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Problem p = random_problem(seed, {.n_ops = 12});
+    ASSERT_EQ(check(p), std::vector<std::string>{});
+    p.devices[DeviceId(0)].budget = 1000;
+    const Model m(p);
+    const std::vector<int> start = tide::starting_actions(m);
+    Schedule s(m, start);
+    Random random(seed);
+    const Bytes fixed = 1000 - m.limit[0];
+    EXPECT_EQ(s.time().highest(0) + fixed, replayed_peak(p, m, start)) << "seed " << seed;
+    for (int k = 0; k < 60; ++k) {
+      const auto mark = s.mark();
+      const double before = s.seconds();
+      const auto nodes = s.time().nodes();
+      const int at = nodes[1 + random.below(static_cast<int>(nodes.size()) - 1)];
+      const int action = random.below(static_cast<int>(m.actions.size()));
+      if (!m.actions[action].once) s.insert(action, at);
+      if (!s.sound_since(mark) || !s.sound()) {
+        s.undo(mark);
+        EXPECT_EQ(s.seconds(), before);
+      }
+      ASSERT_TRUE(s.sound());
+      ASSERT_EQ(s.time().highest(0) + fixed, replayed_peak(p, m, s.actions())) << "seed " << seed;
+    }
+    s.undo(0);
+    EXPECT_EQ(s.actions(), start);
+  }
+}
+
+/// Between the floor of every plan and the keep-all peak.
+Options tight(const Problem& p, double part) {
+  const Bytes low = smallest_peak(p, DeviceId(0)).bytes;
+  const Bytes high = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
+  Options o;
+  o.budgets["d"] = low + static_cast<Bytes>(part * static_cast<double>(std::max<Bytes>(0, high - low)));
+  o.effort = 60'000;
+  return o;
+}
+
+TEST(Neaptide, PlansAreLegalAndBoundsAreCertified) {
+  int n_feasible = 0, n_all = 0;
+  for (const RandomOptions& kind : kinds()) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      const Problem p = random_problem(seed, kind);
+      ASSERT_EQ(check(p), std::vector<std::string>{});
+      for (const double part : {0.0, 0.3, 0.7}) {
+        const Options o = tight(p, part);
+        const Plan plan = make_plan(p, "neaptide", o);  // throws unless plan::verify accepts it
+        ++n_all;
+        if (plan.infeasible) continue;
+        ++n_feasible;
+        const Certified c = certify(with_options(p, o), *plan.lower_bound);
+        EXPECT_TRUE(c.ok) << c.reason << " seed " << seed;
+        EXPECT_LE(plan.lower_bound->seconds, plan.cost.seconds * (1 + 1e-12));
+      }
+    }
+  }
+  EXPECT_GT(n_feasible, n_all / 2);
+}
+
+TEST(Neaptide, TheSameInputGivesTheSamePlan) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Problem p = random_problem(seed, {.n_ops = 20});
+    Plan a = make_plan(p, "neaptide", tight(p, 0.3));
+    Plan b = make_plan(p, "neaptide", tight(p, 0.3));
+    a.seconds_spent = b.seconds_spent = 0;
+    EXPECT_EQ(to_json(p, a), to_json(p, b));
+  }
+}
+
+TEST(Neaptide, EverySwitchMayBeTurnedOff) {
+  for (const char* name : {"bound", "chain-recompute", "contiguous", "implementations", "order", "paging", "prune"}) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      const Problem p = random_problem(seed, {.n_ops = 9, .host = seed % 2 == 0});
+      Options o = tight(p, 0.8);
+      o.switches[name] = "off";
+      const Plan plan = make_plan(p, "neaptide", o);
+      if (plan.infeasible) continue;
+      EXPECT_TRUE(certify(with_options(p, o), *plan.lower_bound).ok) << name;
+    }
+  }
+  Options o;
+  o.switches["prune"] = "maybe";
+  EXPECT_THROW(make_plan(random_problem(1, {}), "neaptide", o), UserError);
+}
+
+TEST(Neaptide, SmallestBudgetCanBeMet) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Problem p = random_problem(seed, {.n_ops = 8});
+    Options o = tight(p, 1.0);
+    const Bytes least = smallest_budget(p, o);
+    EXPECT_GE(least, smallest_peak(p, DeviceId(0)).bytes);
+    o.budgets["d"] = least;
+    EXPECT_FALSE(make_plan(p, "neaptide", o).infeasible.has_value()) << "seed " << seed;
+  }
+}
+
+TEST(Neaptide, OrderOffKeepsTheFirstRunsInOrder) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const Problem p = random_problem(seed, {.n_ops = 14, .implementations = false});
+    Options o = tight(p, 0.5);
+    o.switches["order"] = "off";
+    const Plan plan = make_plan(p, "neaptide", o);
+    std::vector<int> position(p.ops.size());
+    for (std::size_t i = 0; i < p.order.size(); ++i) position[p.order[i].index()] = static_cast<int>(i);
+    std::vector<char> ran(p.ops.size());
+    int last = -1;
+    for (const Step& step : plan.steps) {
+      const auto* c = std::get_if<Compute>(&step);
+      if (c == nullptr || ran[c->op.index()]) continue;
+      ran[c->op.index()] = 1;
+      EXPECT_LT(last, position[c->op.index()]);
+      last = position[c->op.index()];
+    }
+  }
+}
+
+/// x -> a -> b -> c and back: the optimum at 30 bytes recomputes a and b for the last two steps.
+Problem chain() {
+  Problem p;
+  p.devices.push_back({"d", 40, 1});
+  for (const char* name : {"a", "b", "c", "gc", "gb", "ga"})
+    p.buffers.push_back({name, 10, std::nullopt, false, false});
+  const auto op = [&](const char* name, std::vector<int> reads, int write, bool once) {
+    Impl i{.name = "i",
+           .device = DeviceId(0),
+           .seconds = 1,
+           .joules = {},
+           .workspace = 0,
+           .reads = {},
+           .writes = {BufferId(write)},
+           .in_place = {}};
+    for (const int r : reads) i.reads.emplace_back(r);
+    p.order.push_back(p.ops.push_back({name, once, {i}}));
+  };
+  op("a", {}, 0, false);
+  op("b", {0}, 1, false);
+  op("c", {1}, 2, false);
+  op("gc", {2, 1}, 3, false);
+  op("gb", {3, 0}, 4, false);
+  op("ga", {4}, 5, true);
+  return p;
+}
+
+TEST(Neaptide, FindsAndProvesTheOptimumOfAChain) {
+  Options o;
+  o.budgets["d"] = 30;
+  const Plan plan = make_plan(chain(), "neaptide", o);
+  EXPECT_EQ(plan.cost.seconds, 7);
+  EXPECT_EQ(plan.status, Status::kOptimal);
+  EXPECT_EQ(plan.peak[DeviceId(0)], 30);
+}
+
+TEST(Certify, RejectsWhatWasTamperedWith) {
+  Problem p = chain();
+  p.devices[DeviceId(0)].budget = 30;
+  CutBounds cuts(p, DeviceId(0), BoundScope::kThisOrder);
+  LowerBound b = cuts.best(1'000'000, 1e300);
+  ASSERT_GT(b.seconds, 6.5);
+  EXPECT_TRUE(certify(p, b).ok);
+  LowerBound more = b;
+  more.seconds += 0.5;
+  EXPECT_FALSE(certify(p, more).ok);
+  LowerBound other_scope = b;
+  other_scope.valid_for = BoundScope::kAnyOrder;
+  EXPECT_FALSE(certify(p, other_scope).ok);
+  Problem richer = p;
+  richer.devices[DeviceId(0)].budget = 60;
+  EXPECT_FALSE(certify(richer, b).ok);
+  for (std::size_t i = 0; i < b.certificate.size(); ++i) {  // every digit matters, or leaves a weaker valid proof
+    if (b.certificate[i] < '1' || b.certificate[i] > '8') continue;
+    LowerBound forged = b;
+    ++forged.certificate[i];
+    const Certified c = certify(p, forged);
+    EXPECT_TRUE(!c.ok || c.seconds <= 7 + 1e-9);
+  }
+  LowerBound empty = b;
+  empty.certificate = "{}";
+  EXPECT_FALSE(certify(p, empty).ok);
+}
+
+}  // namespace
+}  // namespace neaptide::plan
