@@ -22,7 +22,8 @@ using tide::Model;
 using tide::Search;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kDefaultTicks = 15'000'000;  // about a second on one core
+constexpr std::int64_t kMostDefaultTicks = 15'000'000;  // one to two seconds on one core
+constexpr std::int64_t kDefaultTicksPerOp = 30'000;
 constexpr std::int64_t kFeasibleTicksPerOp = 20'000;
 constexpr std::int64_t kProbeTicksPerOp = 4'000;  // of one probe for the smallest budget
 constexpr double kSame = 1e-12;
@@ -75,7 +76,8 @@ class Run {
         switches_(read_switches(options)),
         model_(problem),
         begin_(Clock::now()),
-        ticks_(options.effort > 0 ? options.effort : kDefaultTicks) {}
+        ticks_(options.effort > 0 ? options.effort : std::min(kMostDefaultTicks, kDefaultTicksPerOp * n_ops(problem))) {
+  }
 
   Plan plan() {
     const std::optional<Infeasible> impossible = prove_infeasible(problem_);
