@@ -1,0 +1,20 @@
+// The reference backend: every operator by its own plain loops (OpDef::implementations), on plain tensors, on one
+// thread. Slow and simple; what every other backend is compared with.
+//
+//   std::unique_ptr<runtime::Backend> backend = backends::reference::make(1);
+#pragma once
+
+#include <memory>
+
+#include "neaptide/runtime/backend.hpp"
+
+namespace neaptide::backends::reference {
+
+/// `threads` is ignored: the loops are serial.
+std::unique_ptr<runtime::Backend> make(int threads);
+
+/// One node of the reference: also how a fast backend runs an operator that it has no kernel for.
+runtime::Offer offer(const graph::NodeView& node);
+std::unique_ptr<runtime::Kernel> make_kernel(const graph::NodeView& node, const graph::ImplSpec& spec);
+
+}  // namespace neaptide::backends::reference
