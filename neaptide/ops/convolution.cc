@@ -17,6 +17,7 @@ ConvGeometry geometry_of(const NodeView& node, const Shape& x, const Shape& w) {
   if (w[1] * groups != x[1])
     node.fail(fmt::format("weight {} takes {} input channels in {} groups, but the input {} has {}",
                           graph::to_string(w), w[1] * groups, groups, graph::to_string(x), x[1]));
+  if (graph::n_elements(w) == 0) node.fail(fmt::format("the weight {} is empty", graph::to_string(w)));
   const Shape kernel(w.begin() + 2, w.end());
   if (node.has_attr("kernel_shape") && node.ints_or("kernel_shape", {}) != kernel)
     node.fail(fmt::format("kernel_shape {} differs from the weight's {}",

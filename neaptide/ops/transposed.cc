@@ -17,6 +17,7 @@ ConvGeometry geometry_of(const NodeView& node, const Shape& x, const Shape& w) {
                           graph::to_string(x), x[1]));
   if (groups < 1 || x[1] % groups != 0)
     node.fail(fmt::format("group {} does not divide the {} input channels", groups, x[1]));
+  if (graph::n_elements(w) == 0) node.fail(fmt::format("the weight {} is empty", graph::to_string(w)));
   const Shape kernel(w.begin() + 2, w.end());
   if (node.has_attr("kernel_shape") && node.ints_or("kernel_shape", {}) != kernel)
     node.fail(fmt::format("kernel_shape {} differs from the weight's {}",

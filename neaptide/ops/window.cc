@@ -13,14 +13,17 @@ using graph::Shape;
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
+/// Sizes and settings up to this keep every product of two of them inside 64 bits.
+constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+
 /// A list attribute with one entry per spatial axis (or two: begins, then ends).
 Shape per_axis(const NodeView& node, const char* key, std::size_t n, std::int64_t otherwise, std::int64_t least) {
   Shape values = node.ints_or(key, {});
   if (values.empty()) return Shape(n, otherwise);
   if (values.size() != n) node.fail(fmt::format("attribute '{}' has {} entries; {} are needed", key, values.size(), n));
   for (const std::int64_t v : values) {
-    if (v < least || v > (std::int64_t{1} << 31))
-      node.fail(fmt::format("attribute '{}' holds {}; at least {} is needed", key, v, least));
+    if (v < least || v > kLimit)
+      node.fail(fmt::format("attribute '{}' holds {}; {} to {} is legal", key, v, least, kLimit));
   }
   return values;
 }
@@ -57,7 +60,11 @@ Window start(const NodeView& node, const Shape& input, const Shape& kernel, Auto
   for (std::size_t i = 0; i < w.rank; ++i) {
     Axis& a = w.axes[3 - w.rank + i];
     a.kernel = kernel[i];
-    if (a.kernel < 1) node.fail(fmt::format("the kernel {} is empty", graph::to_string(kernel)));
+    if (a.kernel < 1 || a.kernel > kLimit)
+      node.fail(fmt::format("the kernel {} is illegal; 1 to {} per axis is needed", graph::to_string(kernel), kLimit));
+    if (input[2 + i] < 1 || input[2 + i] > kLimit)
+      node.fail(
+          fmt::format("the input {} is illegal; 1 to {} per spatial axis is needed", graph::to_string(input), kLimit));
     a.stride = strides[i];
     a.dilation = dilations[i];
     if (auto_pad != AutoPad::kNotSet) continue;

@@ -90,11 +90,14 @@ TEST(Conv, RefusalsSayWhatWouldBeRight) {
   EXPECT_EQ(conv({{1, 3, 8, 8}, {4, 3, 3, 3}, {{"strides", Ints{1}}}}),
             "node 'conv' (Conv): attribute 'strides' has 1 entries; 2 are needed");
   EXPECT_EQ(conv({{1, 3, 8, 8}, {4, 3, 3, 3}, {{"strides", Ints{0, 1}}}}),
-            "node 'conv' (Conv): attribute 'strides' holds 0; at least 1 is needed");
+            "node 'conv' (Conv): attribute 'strides' holds 0; 1 to 2147483648 is legal");
   EXPECT_EQ(conv({{1, 3, 8, 8}, {4, 3, 3, 3}, {{"kernel_shape", Ints{5, 5}}}}),
             "node 'conv' (Conv): kernel_shape 5x5 differs from the weight's 3x3");
   EXPECT_EQ(conv({{1, 3, 8, 8}, {4, 3, 3, 3}, {{"auto_pad", std::string("SAME")}}}),
             "node 'conv' (Conv): auto_pad 'SAME' is unknown; NOTSET, VALID, SAME_UPPER or SAME_LOWER is needed");
+  EXPECT_EQ(conv({{1, 3, 0, 8}, {4, 3, 3, 3}}),
+            "node 'conv' (Conv): the input 1x3x0x8 is illegal; 1 to 2147483648 per spatial axis is needed");
+  EXPECT_EQ(conv({{1, 3, 8, 8}, {0, 3, 3, 3}}), "node 'conv' (Conv): the weight 0x3x3x3 is empty");
   Case c = conv_case("Conv", {{1, 3, 8, 8}, {4, 3, 3, 3}});
   c.inputs[2] = random_tensor({5}, 1);
   EXPECT_EQ(refusal(c), "node 'conv' (Conv): input 2 is f64[5]; f64[4] is needed");

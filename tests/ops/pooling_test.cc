@@ -82,6 +82,8 @@ TEST(MaxPool, TheFirstOfEqualMaximaGetsTheGradientAndANanIsAMaximum) {
 
 TEST(MaxPool, RefusalsSayWhatWouldBeRight) {
   const auto pool = [](Config config) { return refusal(pool_case("MaxPool", config)); };
+  EXPECT_EQ(pool({{1, 1, 4}, {{"kernel_shape", Ints{INT64_MAX}}}}),
+            "node 'maxpool' (MaxPool): the kernel 9223372036854775807 is illegal; 1 to 2147483648 per axis is needed");
   EXPECT_EQ(pool({{1, 1, 4, 4}, {}}), "node 'maxpool' (MaxPool): attribute 'kernel_shape' is missing");
   EXPECT_EQ(pool({{1, 1, 4, 4}, {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{2, 0, 0, 0}}}}),
             "node 'maxpool' (MaxPool): window 0 of an axis of 4 holds nothing but padding; smaller pads are needed");
