@@ -67,7 +67,7 @@ std::vector<Implementation> binary_implementations(const NodeView& node, F f) {
   const Shape &a_shape = node.input(0).shape, &b_shape = node.input(1).shape;
   KernelFn kernel;
   if (a_shape == b_shape) {
-    kernel = [n = n_stored(node.output_value(0)), f](const KernelArgs& args) {
+    kernel = [n = node.output(0).elements(), f](const KernelArgs& args) {
       const T *a = in<T>(args, 0), *b = in<T>(args, 1);
       T* y = out<T>(args, 0);
       for (std::int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);

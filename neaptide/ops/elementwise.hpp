@@ -11,10 +11,6 @@ std::vector<TensorType> infer_same(const NodeView& node);
 /// One flop per element of output 0.
 Work elementwise_work(const NodeView& node);
 
-/// Elements that a value's buffer holds, padding of its format included: what an operator that maps zero to zero walks
-/// over when all its values share one format.
-inline std::int64_t n_stored(const graph::Value& value) { return value.bytes() / graph::size_of(value.type.dtype); }
-
 /// `plain`, and a twin that writes output `out_at` over input `in_at`: the kernel must read element i before it writes
 /// it.
 void add_with_in_place(std::vector<Implementation>& list, Implementation plain, int in_at, int out_at);
@@ -22,7 +18,7 @@ void add_with_in_place(std::vector<Implementation>& list, Implementation plain, 
 /// y[i] = f(x[i]), "plain" and "in-place".
 template <class T, class F>
 std::vector<Implementation> unary_implementations(const NodeView& node, F f) {
-  const std::int64_t n = n_stored(node.input_value(0));
+  const std::int64_t n = node.input(0).elements();
   std::vector<Implementation> list;
   add_with_in_place(list,
                     {{.name = "plain", .reads = {0}, .writes = {0}},
@@ -38,7 +34,7 @@ std::vector<Implementation> unary_implementations(const NodeView& node, F f) {
 /// dx[i] = f(dy[i], a[i]) where dy is input 0 and a is input `at`; in place on dy as well.
 template <class T, class F>
 void add_gradient_from(std::vector<Implementation>& list, const NodeView& node, const std::string& name, int at, F f) {
-  const std::int64_t n = n_stored(node.input_value(0));
+  const std::int64_t n = node.input(0).elements();
   const auto from = static_cast<std::size_t>(at);
   add_with_in_place(list,
                     {{.name = name, .reads = {0, at}, .writes = {0}},

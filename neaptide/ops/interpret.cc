@@ -52,6 +52,7 @@ class Frame {
 
   void run(const Implementation& chosen) {
     chosen.kernel({.inputs = in_, .outputs = out_, .workspace = workspace_->empty() ? nullptr : workspace_->data()});
+    for (const auto& [k, size] : shrink_) storage_[k]->resize(size);
   }
 
   std::vector<Tensor> results(const NodeView& node) const {
@@ -78,11 +79,6 @@ class Frame {
   std::vector<void*> out_;
   std::vector<std::pair<std::size_t, std::size_t>> shrink_;
   Storage workspace_;
-
- public:
-  void trim() {
-    for (const auto& [k, size] : shrink_) storage_[k]->resize(size);
-  }
 };
 
 /// Is every value that the implementation reads there?
@@ -132,7 +128,6 @@ std::vector<Tensor> run_node(const NodeView& node, const OpDef& op, const Implem
                              const std::vector<Tensor>& inputs) {
   Frame frame(node, op, implementation, inputs);
   frame.run(implementation);
-  frame.trim();
   return frame.results(node);
 }
 

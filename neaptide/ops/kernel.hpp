@@ -1,5 +1,5 @@
 // What reference kernels and type rules of all families share: typed access to the arguments, dispatch on the element
-// type, and the traffic of a node.
+// type, and the traffic of a node. Reference kernels see plain tensors only, whatever formats the values have.
 //
 //   return with_float(node, node.input(0).dtype, [&](auto zero) -> KernelFn {
 //     using T = decltype(zero);

@@ -37,7 +37,7 @@ std::vector<Implementation> sgd_implementations(const NodeView& node) {
     using T = decltype(zero);
     const auto decay = static_cast<T>(node.float_or("weight_decay", 0));
     return {{{.name = "plain", .reads = {0, 1, 2}, .writes = {0}},
-             [n = n_stored(node.input_value(0)), decay](const KernelArgs& args) {
+             [n = node.input(0).elements(), decay](const KernelArgs& args) {
                const T *w = in<T>(args, 0), *dw = in<T>(args, 1);
                const auto lr = static_cast<T>(*in<float>(args, 2));
                T* next = out<T>(args, 0);
@@ -53,7 +53,7 @@ std::vector<Implementation> momentum_implementations(const NodeView& node) {
     const auto momentum = static_cast<T>(node.float_or("momentum", 0.9));
     const bool nesterov = node.int_or("nesterov", 0) != 0;
     return {{{.name = "plain", .reads = {0, 1, 2, 3}, .writes = {0, 1}},
-             [n = n_stored(node.input_value(0)), decay, momentum, nesterov](const KernelArgs& args) {
+             [n = node.input(0).elements(), decay, momentum, nesterov](const KernelArgs& args) {
                const T *w = in<T>(args, 0), *dw = in<T>(args, 1), *m = in<T>(args, 2);
                const auto lr = static_cast<T>(*in<float>(args, 3));
                T *next = out<T>(args, 0), *next_m = out<T>(args, 1);
@@ -96,7 +96,7 @@ struct Adam {
 
 std::vector<Implementation> adam_implementations(const NodeView& node) {
   return with_float(node, node.input(0).dtype, [&](auto zero) -> std::vector<Implementation> {
-    const Adam<decltype(zero)> adam{.n = n_stored(node.input_value(0)),
+    const Adam<decltype(zero)> adam{.n = node.input(0).elements(),
                                     .beta1 = node.float_or("beta1", 0.9),
                                     .beta2 = node.float_or("beta2", 0.999),
                                     .epsilon = node.float_or("epsilon", 1e-8),
