@@ -15,7 +15,7 @@ struct MeasureOptions {
   Seconds least_seconds =
       0.002;              // repeat up to `repeats` times, or until this much time is spent on one implementation
   bool estimate = false;  // the roofline instead of running anything
-  std::function<void(int done, int total)> progress;
+  std::function<void(int done, int total)> progress = {};
 };
 
 /// The table for `graph` on one device. Each signature is measured once; `cache` is read and extended.

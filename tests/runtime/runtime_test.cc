@@ -57,11 +57,13 @@ TEST(ArenaDeathTest, ThePagePastTheEndIsUnmapped) {
 
 TEST(Allocations, AreCountedApart) {
   if (!allocations_are_counted()) GTEST_SKIP() << "no allocation hooks in a sanitizer build";
+  std::vector<int> ours, theirs;
   AllocationProbe probe;
-  auto ours = std::make_unique<std::vector<int>>(100);
+  ours.resize(100);
+  ours.resize(10000);
   {
     LibraryScope inside;
-    auto theirs = std::make_unique<int>(1);
+    theirs.resize(100);
   }
   EXPECT_EQ(probe.ours(), 2);
   EXPECT_EQ(probe.library(), 1);
@@ -112,7 +114,8 @@ std::vector<float> ramp() {
 
 void feed(Job& job, Program& program) {
   const float lr = 0.5F;
-  program.write(job.value("x"), std::as_bytes(std::span(ramp())));
+  const std::vector<float> x = ramp();
+  program.write(job.value("x"), std::as_bytes(std::span(x)));
   program.write(job.value("lr"), std::as_bytes(std::span(&lr, 1)));
   program.write(job.value("w"), *job.graph.data.at(job.value("w")).data);
 }
