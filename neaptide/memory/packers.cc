@@ -13,7 +13,9 @@ namespace neaptide::memory {
 static constexpr Packer kPackers[] = {
     {"best", "the portfolio: the packers one after the other until one reaches the load or the capacity", pack_best},
     {"best-fit", "into the smallest gap that holds it, best of several orders", pack_best_fit},
+    {"exact", "branch and bound over canonical placements; optimal when the effort lasts", pack_exact},
     {"first-fit", "largest first, each into the lowest gap that holds it", pack_first_fit},
+    {"hill-climb", "first-fit under an order that moves what reaches the top forward", pack_hill_climb},
     {"stack", "each on top of what is live when it begins; optimal for nested lifetimes", pack_stack},
 };
 
