@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "neaptide/memory/memory.hpp"
 
@@ -21,17 +20,6 @@ Budgets budgets_of(const plan::Problem& problem) {
     out[plan::DeviceId(i)] = problem.devices[plan::DeviceId(i)].budget;
   }
   return out;
-}
-
-/// Seconds of every op once with its fastest implementation: what a gap is relative to.
-Seconds everything_once(const plan::Problem& problem) {
-  Seconds sum = 0;
-  for (const plan::Op& op : problem.ops) {
-    Seconds least = std::numeric_limits<Seconds>::infinity();
-    for (const plan::Impl& impl : op.impls) least = std::min(least, impl.seconds);
-    if (!op.impls.empty()) sum += least;
-  }
-  return sum;
 }
 
 /// One attempt after the other: plan under budgets made smaller by `cut`, pack under the true ones.
@@ -57,7 +45,8 @@ class Rounds {
   void keep_if_better(plan::Plan plan);
   void restate_proof(plan::Plan& plan) const;
   plan::Plan nothing_fits() const;
-  Seconds seconds_left() const;
+  Seconds seconds_spent() const;
+  Seconds seconds_left() const { return std::max(0.0, options_.time_limit - seconds_spent()); }
 
   plan::Problem problem_;  // with the true budgets
   std::string planner_;
@@ -72,9 +61,8 @@ class Rounds {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-Seconds Rounds::seconds_left() const {
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin_;
-  return std::max(0.0, options_.time_limit - spent.count());
+Seconds Rounds::seconds_spent() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
 bool has_steps(const plan::Plan& plan) {
@@ -83,7 +71,7 @@ bool has_steps(const plan::Plan& plan) {
 
 plan::Plan Rounds::attempt() {
   plan::Options options = options_;
-  options.time_limit = seconds_left();
+  if (cut_ != misses_) options.time_limit = seconds_left();
   for (std::size_t i = 0; i < budgets_.size(); ++i) {
     const plan::DeviceId d(i);
     if (budgets_[d]) options.budgets[problem_.devices[d].name] = *budgets_[d] - cut_[d];
@@ -136,12 +124,16 @@ void Rounds::keep_if_better(plan::Plan plan) {
 /// A bound under the true budgets holds for any plan within them; one under smaller budgets does not.
 void Rounds::restate_proof(plan::Plan& plan) const {
   plan.lower_bound = first_.lower_bound;
-  plan.gap.reset();
+  plan.options = first_.options;
+  plan.gap = first_.gap;
+  if (plan.cost == first_.cost) {
+    plan.status = first_.status;
+    return;
+  }
   if (plan.status == plan::Status::kOptimal) plan.status = plan::Status::kFeasible;
   if (!plan.lower_bound) return;
-  const Seconds bound = plan.lower_bound->seconds, base = everything_once(problem_);
-  if (plan.cost.seconds == bound) plan.status = plan::Status::kOptimal;
-  plan.gap = base > 0 ? (plan.cost.seconds - bound) / base : 0;
+  const Seconds bound = plan.lower_bound->seconds, base = plan::once_each(problem_);
+  plan.gap = base > 0 ? std::max(0.0, plan.cost.seconds - bound) / base : 0;
 }
 
 /// The answer when plans exist whose load fits, but no layout of them does.
@@ -183,6 +175,7 @@ plan::Plan Rounds::nothing_fits() const {
 plan::Plan Rounds::run() {
   for (int round = 0; round < kRounds && (round == 0 || seconds_left() > 0); ++round) {
     plan::Plan plan = attempt();
+    plan.seconds_spent = seconds_spent();
     if (round == 0) first_ = plan;
     if (!has_steps(plan)) {
       if (round == 0) return plan;

@@ -31,11 +31,11 @@ struct Options {
   std::map<std::string, Bytes> budgets;  // replaces the problem's, by device name
   Objective objective = Objective::kTime;
   Seconds time_limit = std::numeric_limits<double>::infinity();
-  std::int64_t effort = 0;               // ticks of work; 0: the planner's default
-  double gap = 0;                        // stop when the gap is at most this (0.001 = 0.1 point)
+  std::int64_t effort = 0;  // ticks of work; 0: the planner's default
+  double gap = 0;           // stop when the gap is at most this (0.001 = 0.1 point)
   int threads = 2;
   std::uint64_t seed = 1;
-  std::map<std::string, std::string> switches;  // named heuristics of a planner: "one-cut" -> "off"
+  std::map<std::string, std::string> switches;    // named heuristics of a planner: "one-cut" -> "off"
   std::function<bool(const Progress&)> progress;  // called now and then, from the calling thread; false stops
   bool pinned_implementations = false;            // only the first implementation of every op
 };
@@ -49,12 +49,16 @@ struct Planner {
 /// Sorted by name.
 std::span<const Planner> planners();
 
-/// Applies options.budgets, runs the planner, verifies. An unknown planner, device or switch: UserError with "did you mean".
-/// Infeasible budgets are an answer (status), not an error.
+/// Applies options.budgets, runs the planner, verifies. An unknown planner, device or switch: UserError with "did you
+/// mean". Infeasible budgets are an answer (status), not an error.
 Plan make_plan(const Problem& problem, std::string_view planner, const Options& options);
 
-/// The problem with options' budgets set (UserError for an unknown device), and with only the first implementations when
-/// pinned.
+/// Seconds of every op that runs without recomputation, once, with its fastest implementation: what a gap is relative
+/// to.
+Seconds once_each(const Problem& problem);
+
+/// The problem with options' budgets set (UserError for an unknown device), and with only the first implementations
+/// when pinned.
 Problem with_options(const Problem& problem, const Options& options);
 
 }  // namespace neaptide::plan

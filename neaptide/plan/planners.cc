@@ -39,19 +39,6 @@ constexpr std::array kPlanners = {
 /// Equal up to the rounding of sums of seconds.
 bool same(Seconds a, Seconds b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
-/// Every op that runs without recomputation, with its fastest implementation.
-Seconds once_each(const Problem& problem) {
-  const Choice choice = first_choice(problem);
-  Seconds sum = 0;
-  for (OpId op : problem.order) {
-    if (choice[op] < 0) continue;
-    Seconds least = problem.ops[op].impls.front().seconds;
-    for (const Impl& i : problem.ops[op].impls) least = std::min(least, i.seconds);
-    sum += least;
-  }
-  return sum;
-}
-
 std::vector<std::pair<std::string, std::string>> as_given(const Options& options) {
   std::vector<std::pair<std::string, std::string>> out;
   if (options.objective == Objective::kOverlap) out.emplace_back("objective", "overlap");
@@ -92,6 +79,18 @@ const Planner& find(std::string_view name) {
 }  // namespace
 
 std::span<const Planner> planners() { return kPlanners; }
+
+Seconds once_each(const Problem& problem) {
+  const Choice choice = first_choice(problem);
+  Seconds sum = 0;
+  for (OpId op : problem.order) {
+    if (choice[op] < 0) continue;
+    Seconds least = problem.ops[op].impls.front().seconds;
+    for (const Impl& i : problem.ops[op].impls) least = std::min(least, i.seconds);
+    sum += least;
+  }
+  return sum;
+}
 
 Problem with_options(const Problem& problem, const Options& options) {
   Problem out = problem;

@@ -17,12 +17,11 @@ Offsets pack_best(std::span<const Block> blocks, const PackOptions& options) {
   const Bytes enough = std::max(least, options.capacity.value_or(0));
   const auto begin = std::chrono::steady_clock::now();
   Offsets best = pack_stack(blocks, options);
-  for (auto* packer : {pack_best_fit, pack_hill_climb, pack_exact}) {
+  for (auto* packer : {pack_best_fit, blocks.size() > kMostExactBlocks ? pack_hill_climb : pack_exact}) {
     if (best.top <= enough || best.optimal) break;
     PackOptions here = options;
     const bool rescue = options.capacity && best.top > *options.capacity && least <= *options.capacity;
     if (options.effort == 0) here.effort = rescue ? kRescue : kPolish;
-    if (packer == pack_hill_climb) here.effort = std::min(here.effort, kPolish);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     here.time_limit = std::max(0.0, options.time_limit - spent.count());
     Offsets next = packer(blocks, here);

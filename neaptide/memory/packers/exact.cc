@@ -23,7 +23,6 @@ namespace {
 
 using Units = std::int64_t;  // bytes / the greatest common divisor of all sizes
 constexpr Units kNone = std::numeric_limits<Units>::max();
-constexpr std::size_t kMostBlocks = 2000;  // neighbours are stored for every block
 constexpr std::int64_t kDescents = 3;
 constexpr std::int64_t kDefaultEffort = 2'000'000'000;
 using Clock = std::chrono::steady_clock;
@@ -425,7 +424,7 @@ Offsets Minimiser::run() {
     which_.push_back(static_cast<int>(i));
     unit_ = std::gcd(unit_, blocks_[i].bytes);
   }
-  if (best_.top <= enough || which_.size() > kMostBlocks) return best_;
+  if (best_.top <= enough || which_.size() > kMostExactBlocks) return best_;
   const auto key = [&](int i) { return std::tuple(blocks_[at(i)].begin, i); };
   std::sort(which_.begin(), which_.end(), [&](int a, int b) { return key(a) < key(b); });
   std::vector<Block> real;

@@ -6,6 +6,9 @@
 
 namespace neaptide::memory {
 
+/// pack_exact stores the neighbours of every block; above this many it is best-fit.
+constexpr std::size_t kMostExactBlocks = 2000;
+
 Offsets pack_best(std::span<const Block> blocks, const PackOptions& options);
 Offsets pack_best_fit(std::span<const Block> blocks, const PackOptions& options);
 Offsets pack_exact(std::span<const Block> blocks, const PackOptions& options);
