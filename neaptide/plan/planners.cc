@@ -5,6 +5,7 @@
 
 #include "neaptide/base/errors.hpp"
 #include "neaptide/base/text.hpp"
+#include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/emit.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/planner.hpp"
@@ -56,10 +57,9 @@ void fill_proof(const Problem& problem, Plan& plan) {
   const Simulation sim = simulate(problem, plan.steps);
   plan.cost = sim.cost;
   plan.peak = sim.peak;
-  const Seconds floor = std::min(cheapest_seconds(problem), plan.cost.seconds);
-  if (!plan.lower_bound || plan.lower_bound->seconds < floor)
-    plan.lower_bound =
-        LowerBound{.seconds = floor, .valid_for = BoundScope::kAnyOrder, .certificate = "", .vouched_by = ""};
+  const LowerBound floor = floor_bound(problem);
+  if (!plan.lower_bound || plan.lower_bound->seconds < floor.seconds) plan.lower_bound = floor;
+  plan.lower_bound->seconds = std::min(plan.lower_bound->seconds, plan.cost.seconds);
   const Seconds reference = once_each(problem);
   const Seconds above = plan.cost.seconds - plan.lower_bound->seconds;
   const bool met = same(plan.cost.seconds, plan.lower_bound->seconds);

@@ -74,9 +74,9 @@ TEST(NeaptideTimeline, MatchesAPlainVector) {
 }
 
 /// Peak of a schedule by the rules.
-Bytes replayed_peak(const Problem& p, const Model& m, const std::vector<int>& actions) {
+Bytes replayed_peak(const Problem& p, const Model& m, const tide::Sequence& sequence) {
   std::vector<Step> steps;
-  for (const int a : actions) steps.push_back(m.step(a));
+  for (const int a : sequence.actions) steps.push_back(m.step(a));
   return simulate(p, with_frees(p, steps)).peak[DeviceId(0)];
 }
 
@@ -86,7 +86,7 @@ TEST(NeaptideSchedule, LoadMatchesTheReplayAndUndoRestoresIt) {
     ASSERT_EQ(check(p), std::vector<std::string>{});
     p.devices[DeviceId(0)].budget = 1000;
     const Model m(p);
-    const std::vector<int> start = tide::starting_actions(m);
+    const tide::Sequence start = tide::starting_actions(m);
     Schedule s(m, start);
     Random random(seed);
     const Bytes fixed = 1000 - m.limit[0];
@@ -103,10 +103,10 @@ TEST(NeaptideSchedule, LoadMatchesTheReplayAndUndoRestoresIt) {
         EXPECT_EQ(s.seconds(), before);
       }
       ASSERT_TRUE(s.sound());
-      ASSERT_EQ(s.time().highest(0) + fixed, replayed_peak(p, m, s.actions())) << "seed " << seed;
+      ASSERT_EQ(s.time().highest(0) + fixed, replayed_peak(p, m, s.sequence())) << "seed " << seed;
     }
     s.undo(0);
-    EXPECT_EQ(s.actions(), start);
+    EXPECT_EQ(s.sequence().actions, start.actions);
   }
 }
 

@@ -45,8 +45,8 @@ tide::Switches read_switches(const Options& options) {
 std::int64_t n_ops(const Problem& problem) { return static_cast<std::int64_t>(problem.ops.size()); }
 
 /// The steps of a sequence of actions. What may end anywhere ends where the schedule says; all other frees follow.
-std::vector<Step> steps_of(const Problem& problem, const Model& model, const std::vector<int>& actions) {
-  const tide::Schedule s(model, actions);
+std::vector<Step> steps_of(const Problem& problem, const Model& model, const tide::Sequence& sequence) {
+  const tide::Schedule s(model, sequence);
   std::map<int, std::vector<Step>> after;  // by node
   for (std::size_t v = 0; v < model.values.size() && model.n_devices > 1; ++v) {
     if (!model.values[v].keep_anywhere) continue;
@@ -151,7 +151,7 @@ class Run {
     searches_.push_back(std::make_unique<Search>(model_, best().best(), options_.seed + 1, switches_));
     constexpr int kRounds = 6;
     for (int r = 0; r < kRounds && !stopped() && !good_enough(); ++r) {
-      const std::vector<int> start = best().best();
+      const tide::Sequence start = best().best();
       const auto go = [&, r](Search& s) {
         s.adopt(start);
         s.floor = bound_seconds_.load() * (1 + kSame);
@@ -194,7 +194,7 @@ class Run {
   Plan refuse() {
     const DeviceId device = worst_device();
     const Found found = smallest(problem_, model_, device, switches_, options_.seed, [this] { return stopped(); });
-    return nothing_fits(problem_, steps_of(problem_, found.model, found.actions));
+    return nothing_fits(problem_, steps_of(problem_, found.model, found.sequence));
   }
 
   DeviceId worst_device() const {
@@ -213,7 +213,7 @@ class Run {
  public:
   struct Found {
     Model model;
-    std::vector<int> actions;
+    tide::Sequence sequence;
     Bytes budget = 0;
   };
 
@@ -230,15 +230,15 @@ class Run {
       return s.current().time().highest(static_cast<int>(t));
     };
     Bytes low = smallest_peak(problem, device).bytes - fixed;
-    Bytes high = peak(Search(given, found.actions, seed, switches), false);
+    Bytes high = peak(Search(given, found.sequence, seed, switches), false);
     Bytes target = low;
     for (int probe = 0; probe < 14 && low < high && !stop(); ++probe) {
       Model model = given;
       model.limit[t] = target;
-      Search s(model, found.actions, seed + static_cast<std::uint64_t>(probe), switches);
+      Search s(model, found.sequence, seed + static_cast<std::uint64_t>(probe), switches);
       s.stop = stop;
       if (s.make_feasible(kProbeTicksPerOp * n_ops(problem))) {
-        found.actions = s.best();
+        found.sequence = s.best();
         high = std::min(high, peak(s, true));
       } else {
         low = target + 1;

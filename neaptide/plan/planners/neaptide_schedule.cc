@@ -7,7 +7,7 @@
 
 namespace neaptide::plan::tide {
 
-Schedule::Schedule(const Model& model, const std::vector<int>& actions)
+Schedule::Schedule(const Model& model, const Sequence& sequence)
     : model_(&model),
       time_(model.n_tracks),
       events_(model.cells.size()),
@@ -17,6 +17,7 @@ Schedule::Schedule(const Model& model, const std::vector<int>& actions)
   action_ = {-1, -1};
   alive_ = {true, true};
   time_.push_back(0);
+  const std::vector<int>& actions = sequence.actions;
   for (const int a : actions) {
     const int node = static_cast<int>(action_.size());
     action_.push_back(a);
@@ -38,16 +39,18 @@ Schedule::Schedule(const Model& model, const std::vector<int>& actions)
     for (int d = 0; d < model_->n_devices; ++d) {
       if (!events_[model_->cell(static_cast<int>(v), d)].empty()) device = d;
     }
+    if (v < sequence.ends.size() && sequence.ends[v] >= 0) device = sequence.ends[v];
     end_device_[v] = device;
     add_event(model_->cell(static_cast<int>(v), device), sink(), false);
   }
 }
 
-std::vector<int> Schedule::actions() const {
-  std::vector<int> out;
+Sequence Schedule::sequence() const {
+  Sequence out;
   for (const int node : time_.nodes()) {
-    if (action_[node] >= 0) out.push_back(action_[node]);
+    if (action_[node] >= 0) out.actions.push_back(action_[node]);
   }
+  out.ends = end_device_;
   return out;
 }
 

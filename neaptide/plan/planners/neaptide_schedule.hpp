@@ -29,9 +29,16 @@ struct Gap {
   int cell, from, to;
 };
 
+/// A schedule as data: what runs, and on which device the values end that may end anywhere (by value; -1 or absent: the
+/// last device that has them).
+struct Sequence {
+  std::vector<int> actions;
+  std::vector<int> ends;
+};
+
 class Schedule {
  public:
-  Schedule(const Model& model, const std::vector<int>& actions);
+  Schedule(const Model& model, const Sequence& sequence);
 
   const Model& model() const { return *model_; }
   double seconds() const { return seconds_; }
@@ -41,7 +48,7 @@ class Schedule {
   bool alive(int node) const { return alive_[node] != 0; }
   int action(int node) const { return action_[node]; }  // -1: source, sink
   const std::vector<Event>& events(int cell) const { return events_[cell]; }
-  std::vector<int> actions() const;
+  Sequence sequence() const;
   /// The nodes that run op (or the copy action).
   const std::vector<int>& runs(int op) const { return runs_[op]; }
 

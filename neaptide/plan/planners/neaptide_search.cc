@@ -173,13 +173,13 @@ class Starter {
 
 }  // namespace
 
-std::vector<int> starting_actions(const Model& model) {
-  Schedule s(model, Starter(model).run());
+Sequence starting_actions(const Model& model) {
+  Schedule s(model, Sequence{Starter(model).run(), {}});
   remove_useless(&s);
-  return s.actions();
+  return s.sequence();
 }
 
-Search::Search(const Model& model, const std::vector<int>& start, std::uint64_t seed, const Switches& switches)
+Search::Search(const Model& model, const Sequence& start, std::uint64_t seed, const Switches& switches)
     : m_(model),
       switches_(switches),
       s_(model, start),
@@ -188,21 +188,25 @@ Search::Search(const Model& model, const std::vector<int>& start, std::uint64_t 
       made_stamp_(model.cells.size()),
       busy_stamp_(model.cells.size()) {
   base_seconds_ = s_.seconds();
-  epsilon_ = 1e-4 * base_seconds_ / static_cast<double>(std::max<std::size_t>(1, start.size())) + 1e-30;
+  reference_seconds_ = 0;
+  for (const int a : start.actions) {
+    if (m_.actions[a].op >= 0) reference_seconds_ += m_.actions[m_.fastest[m_.actions[a].op]].seconds;
+  }
+  epsilon_ = 1e-4 * base_seconds_ / static_cast<double>(std::max<std::size_t>(1, start.actions.size())) + 1e-30;
   for (std::size_t c = 0; c < m_.cells.size(); ++c) {
     if (m_.cells[c].size > 0) track_cells_[m_.cells[c].track].push_back(static_cast<int>(c));
   }
 }
 
-void Search::adopt(const std::vector<int>& actions) {
-  s_ = Schedule(m_, actions);
+void Search::adopt(const Sequence& sequence) {
+  s_ = Schedule(m_, sequence);
   extras_stale_ = true;
   note_best();
 }
 
 void Search::note_best() {
   if (s_.excess() > 0 || s_.seconds() >= best_seconds_) return;
-  best_ = s_.actions();
+  best_ = s_.sequence();
   best_seconds_ = s_.seconds();
 }
 
@@ -469,6 +473,43 @@ void Search::consider_gap(int track, int node, const Gap& gap) {
   if (switches_.paging && m_.n_devices > 1) consider_paging(track, node, gap);
 }
 
+// The user of an idle cell runs earlier, or its maker later: measured by doing it.
+void Search::consider_moves(int node, const Gap& gap) {
+  const auto offer_move = [&](int moved, int before) {
+    if (s_.action(moved) < 0 || moved == before || s_.time().next(moved) == before) return;
+    const double excess = total_excess();
+    const std::size_t mark = s_.mark();
+    s_.move(moved, before);
+    ticks_ += 12;
+    if (s_.sound_since(mark)) {
+      const double gain = excess - total_excess();
+      if (gain > 0) {
+        Candidate c;
+        c.score = gain / epsilon_;
+        c.moved = moved;
+        c.before = before;
+        offer(std::move(c));
+      }
+    }
+    s_.undo(mark);
+  };
+  offer_move(gap.to, node);
+  offer_move(gap.to, s_.time().next(gap.from));
+  const auto& list = s_.events(gap.cell);
+  const bool made_here =
+      std::any_of(list.begin(), list.end(), [&](const Event& e) { return e.node == gap.from && e.write; });
+  if (made_here && s_.time().next(node) >= 0) {
+    offer_move(gap.from, gap.to);
+    offer_move(gap.from, s_.time().next(node));
+  }
+}
+
+double Search::total_excess() const {
+  double sum = 0;
+  for (int t = 0; t < m_.n_tracks; ++t) sum += s_.time().total_excess(t, m_.limit[t]);
+  return sum;
+}
+
 // Another implementation of the overflowing step itself: measured by doing it.
 void Search::consider_replacement(int track, int node) {
   const int now = s_.action(node);
@@ -507,6 +548,7 @@ void Search::consider_replacement(int track, int node) {
 
 bool Search::apply(const Candidate& c) {
   const std::size_t mark = s_.mark();
+  if (c.moved >= 0) s_.move(c.moved, c.before);
   if (c.page_out >= 0) s_.insert(c.page_out, s_.time().next(c.page_after));
   for (const Upgrade& u : c.upgrades) s_.swap(u.node, u.action);
   for (const int a : c.chain) s_.insert(a, c.before);
@@ -566,6 +608,10 @@ bool Search::repair(double cutoff, int max_moves, bool earliest) {
     candidates_.clear();
     collect_gaps(track, node);
     for (const Gap& gap : gaps_) consider_gap(track, node, gap);
+    if (switches_.order && !gaps_.empty()) {
+      const int n_moves = std::min<int>(4, static_cast<int>(gaps_.size()));
+      for (int i = 0; i < n_moves; ++i) consider_moves(node, gaps_[random_.below(static_cast<int>(gaps_.size()))]);
+    }
     if (switches_.implementations) consider_replacement(track, node);
     bool applied = false;
     for (int attempt = 0; attempt < 12 && !applied && !candidates_.empty(); ++attempt) {
@@ -624,16 +670,15 @@ bool Search::try_remove(int node) {
   return false;
 }
 
-bool Search::try_swap(int node, int action) {
-  const std::size_t mark = s_.mark();
-  const double before = s_.seconds();
+// Runs the step by another implementation, making what that reads.
+bool Search::swap_with_support(int node, int action, Mode mode) {
   ++stamp_;
   chain_.clear();
   extended_.clear();
   upgrades_.clear();
   chain_seconds_ = 0;
   for (const int r : m_.actions[action].reads) {
-    if (!need(r, -1, node, Mode::kFitting, 0)) return false;
+    if (!need(r, -1, node, mode, 0)) return false;
   }
   Candidate c;
   c.before = node;
@@ -641,7 +686,13 @@ bool Search::try_swap(int node, int action) {
   c.replace_action = action;
   c.chain = chain_;
   c.upgrades = upgrades_;
-  if (!apply(c)) return false;
+  return apply(c);
+}
+
+bool Search::try_swap(int node, int action) {
+  const std::size_t mark = s_.mark();
+  const double before = s_.seconds();
+  if (!swap_with_support(node, action, Mode::kFitting)) return false;
   if (s_.seconds() < before && s_.excess() <= 0) return true;
   s_.undo(mark);
   return false;
@@ -706,6 +757,92 @@ void Search::refresh_extras() {
   extras_stale_ = false;
 }
 
+// Runs a step on another device: its inputs are copied in, its outputs copied back for whoever reads them here.
+bool Search::relocate(int node, int action) {
+  const std::size_t mark = s_.mark();
+  const std::vector<int> old_writes = m_.actions[s_.action(node)].writes;
+  const int device = m_.actions[action].device;
+  for (const int r : m_.actions[action].reads) {
+    if (s_.supplier(r, node) >= 0) continue;
+    const Cell& cell = m_.cells[r];
+    int copy = -1;
+    for (int d = 0; d < m_.n_devices && copy < 0; ++d) {
+      const int c = d == device ? -1 : m_.copy(cell.value, d, device);
+      if (c >= 0 && s_.extendable_from(m_.cell(cell.value, d), node) >= 0) copy = c;
+    }
+    if (copy < 0) {
+      s_.undo(mark);
+      return false;
+    }
+    s_.insert(copy, node);
+  }
+  s_.swap(node, action);
+  for (const int w : old_writes) {
+    const Cell& cell = m_.cells[w];
+    if (s_.last_read(w, node) < 0 || cell.device == device || s_.supplier(w, node) >= 0) continue;
+    const int copy = m_.copy(cell.value, device, cell.device);
+    if (copy >= 0) s_.insert(copy, s_.time().next(node));
+  }
+  ticks_ += 40;
+  if (s_.sound_since(mark)) return true;
+  s_.undo(mark);
+  return false;
+}
+
+// A stretch of steps moves to another device, and the copies that this makes needless go.
+bool Search::relocate_stretch() {
+  const auto nodes = s_.time().nodes();
+  const int n = static_cast<int>(nodes.size());
+  const int from = random_.below(n);
+  const int most = random_.below(3) == 0 ? n / 3 : 12;
+  const int length = 1 + random_.below(std::max(1, most));
+  const int device = random_.below(m_.n_devices);
+  const std::size_t mark = s_.mark();
+  bool any = false;
+  for (int i = from; i < std::min(n, from + length); ++i) {
+    const int now = s_.action(nodes[i]);
+    if (now < 0 || m_.actions[now].op < 0 || m_.actions[now].device == device) continue;
+    for (const int a : m_.op_actions[m_.actions[now].op]) {
+      if (m_.actions[a].device != device) continue;
+      any = relocate(nodes[i], a) || any;
+      if (s_.action(nodes[i]) == a) break;
+    }
+  }
+  if (!any) return false;
+  // Last first, so that a copy of a copy goes as well.
+  const auto after = s_.time().nodes();
+  for (auto it = after.rbegin(); it != after.rend(); ++it) {
+    if (!s_.alive(*it) || s_.action(*it) < 0 || m_.actions[s_.action(*it)].once) continue;
+    const auto& writes = m_.actions[s_.action(*it)].writes;
+    if (std::none_of(writes.begin(), writes.end(), [&](int c) { return s_.last_read(c, *it) >= 0; })) s_.remove(*it);
+  }
+  // A copy of something that is there already.
+  for (const int node : s_.time().nodes()) {
+    const int a = s_.action(node);
+    if (a < 0 || m_.actions[a].op >= 0 || s_.extendable_from(m_.actions[a].writes[0], node) < 0) continue;
+    const std::size_t before = s_.mark();
+    s_.remove(node);
+    if (!s_.sound_since(before)) s_.undo(before);
+  }
+  ticks_ += 2 * n;
+  if (s_.sound_since(mark)) return true;
+  s_.undo(mark);
+  return false;
+}
+
+// What may end on any device ends where that holds least.
+bool Search::move_end() {
+  const int value = random_.below(static_cast<int>(m_.values.size()));
+  if (!m_.values[value].keep_anywhere) return false;
+  const int device = random_.below(m_.n_devices);
+  if (device == s_.end_device(value) || s_.extendable_from(m_.cell(value, device), s_.sink()) < 0) return false;
+  const std::size_t mark = s_.mark();
+  s_.end_on(value, device);
+  if (s_.sound_since(mark)) return true;
+  s_.undo(mark);
+  return false;
+}
+
 // Takes back one to eight decisions.
 bool Search::ruin() {
   if (extras_stale_ || random_.below(50) == 0) refresh_extras();
@@ -725,9 +862,10 @@ bool Search::ruin() {
     if (removable(node)) {
       remove_with_inputs(node);
     } else if (a >= 0 && m_.actions[a].op >= 0) {
-      const int fastest = m_.fastest[m_.actions[a].op];
-      if (fastest == a) continue;
-      s_.swap(node, fastest);
+      const auto& list = m_.op_actions[m_.actions[a].op];
+      const int other = list[random_.below(static_cast<int>(list.size()))];
+      if (m_.actions[other].seconds >= m_.actions[a].seconds) continue;
+      if (!swap_with_support(node, other, random_.below(2) == 0 ? Mode::kExtend : Mode::kRecompute)) continue;
     } else {
       continue;
     }
@@ -740,10 +878,27 @@ bool Search::ruin() {
   return any;
 }
 
+// A step to another place between its inputs and its users.
+bool Search::move_step() {
+  const auto nodes = s_.time().nodes();
+  ticks_ += 10 + static_cast<std::int64_t>(nodes.size()) / 64;
+  const int n = static_cast<int>(nodes.size());
+  const int at = 1 + random_.below(n - 1);
+  const int node = nodes[at];
+  if (s_.action(node) < 0) return false;
+  const int reach = 1 + random_.below(random_.below(2) == 0 ? 8 : std::max(2, n / 4));
+  const int to = std::clamp(random_.below(2) == 0 ? at - reach : at + 1 + reach, 1, n - 1);
+  if (to == at || to == at + 1) return false;
+  const std::size_t mark = s_.mark();
+  s_.move(node, nodes[to]);
+  if (s_.sound_since(mark)) return true;
+  s_.undo(mark);
+  return false;
+}
+
 bool Search::make_feasible(std::int64_t ticks) {
   const std::int64_t end = ticks_ + ticks;
-  const std::vector<int> start = s_.actions();
-  const int n = static_cast<int>(start.size());
+  const int n = static_cast<int>(s_.sequence().actions.size());
   for (int round = 0; ticks_ < end && round < kMostRounds && !stop(); ++round) {
     const std::size_t mark = s_.mark();
     const bool earliest = round % 2 == 1;
@@ -765,12 +920,17 @@ void Search::improve(std::int64_t ticks, double warmth) {
     if ((k & 15) == 0 && stop()) return;
     ++ticks_;
     const double left = 1.0 - static_cast<double>(ticks_ - begin) / static_cast<double>(ticks);
-    const double band = warmth * left * (best_seconds_ - base_seconds_);
+    const double band = warmth * left * (best_seconds_ - reference_seconds_);
     const double cutoff = best_seconds_ + band;
     const std::size_t mark = s_.mark();
-    if (!ruin()) {
+    const bool moved = switches_.order && random_.below(4) == 0 && move_step();
+    bool placed = false;
+    if (m_.n_devices > 1 && switches_.implementations && random_.below(2) == 0) {
+      placed = random_.below(4) == 0 ? move_end() : relocate_stretch();
+    }
+    if (!(random_.below(4) != 0 && placed) && !ruin() && !moved && !placed) {
       s_.undo(mark);
-      if (extras_.empty()) return;
+      if (extras_.empty() && !switches_.order && m_.n_devices == 1) return;
       ticks_ += 10;
       continue;
     }

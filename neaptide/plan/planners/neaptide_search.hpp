@@ -55,21 +55,21 @@ class Random {
 };
 
 /// Every needed op once, in the given order, by the fastest implementations that find what they read; memory aside.
-std::vector<int> starting_actions(const Model& model);
+Sequence starting_actions(const Model& model);
 
 class Search {
  public:
-  Search(const Model& model, const std::vector<int>& start, std::uint64_t seed, const Switches& switches);
+  Search(const Model& model, const Sequence& start, std::uint64_t seed, const Switches& switches);
 
   /// Reduces the load until everything fits. False when it gives up.
   bool make_feasible(std::int64_t ticks);
   /// Looks for less time until `ticks` of work are spent or `stop` says so.
   void improve(std::int64_t ticks, double warmth);
   /// Makes a schedule that fits the current one.
-  void adopt(const std::vector<int>& actions);
+  void adopt(const Sequence& sequence);
 
   bool has_best() const { return best_seconds_ < 1e300; }
-  const std::vector<int>& best() const { return best_; }
+  const Sequence& best() const { return best_; }
   double best_seconds() const { return best_seconds_; }
   double base_seconds() const { return base_seconds_; }
   std::int64_t ticks() const { return ticks_; }
@@ -87,6 +87,7 @@ class Search {
     double seconds = 0;
     int cell = -1, before = -1;
     int replace_node = -1, replace_action = -1;  // swapped after the chain is in
+    int moved = -1;                              // put before `before`
     int page_out = -1, page_after = -1;          // a copy inserted after this node
     std::vector<int> chain;                      // inserted before `before`
     std::vector<Upgrade> upgrades;               // earlier runs that now write more
@@ -111,7 +112,14 @@ class Search {
   void prune(std::size_t mark);
   void remove_with_inputs(int node);
   bool try_remove(int node);
+  bool swap_with_support(int node, int action, Mode mode);
   bool try_swap(int node, int action);
+  bool move_step();
+  bool relocate(int node, int action);
+  bool relocate_stretch();
+  bool move_end();
+  void consider_moves(int node, const Gap& gap);
+  double total_excess() const;
   bool try_faster(int node);
   bool ruin();
   void refresh_extras();
@@ -123,9 +131,10 @@ class Search {
   Switches switches_;
   Schedule s_;
   Random random_;
-  std::vector<int> best_;
+  Sequence best_;
   double best_seconds_ = 1e301;
   double base_seconds_ = 0;
+  double reference_seconds_ = 0;  // the same ops by their fastest implementations
   double epsilon_ = 0;
   std::int64_t ticks_ = 0;
   std::vector<std::vector<int>> track_cells_;
