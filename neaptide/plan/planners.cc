@@ -9,14 +9,18 @@
 #include "neaptide/plan/emit.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/planner.hpp"
+#include "neaptide/plan/planners/checkmate.hpp"
 #include "neaptide/plan/planners/chen.hpp"
 #include "neaptide/plan/planners/dtr.hpp"
 #include "neaptide/plan/planners/exhaustive.hpp"
 #include "neaptide/plan/planners/griewank.hpp"
 #include "neaptide/plan/planners/keep_all.hpp"
 #include "neaptide/plan/planners/last.hpp"
+#include "neaptide/plan/planners/monet.hpp"
 #include "neaptide/plan/planners/neaptide.hpp"
+#include "neaptide/plan/planners/poet.hpp"
 #include "neaptide/plan/planners/rotor.hpp"
+#include "neaptide/plan/planners/xengine.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/verify.hpp"
 
@@ -25,6 +29,9 @@ namespace {
 
 // Sorted by name.
 constexpr std::array kPlanners = {
+    Planner{"checkmate", "exact integer programme over stages (Jain et al. 2020); needs HiGHS", run_checkmate},
+    Planner{"checkmate-lp", "the relaxation of checkmate, rounded (Jain et al. 2020, section 5.3); needs HiGHS",
+            run_checkmate_lp},
     Planner{"chen-greedy", "checkpoints by accumulated bytes, segment size searched (Chen et al. 2016, algorithm 3)",
             run_chen_greedy},
     Planner{"chen-sqrt", "about sqrt(n) evenly spaced checkpoints (Chen et al. 2016)", run_chen_sqrt},
@@ -33,8 +40,12 @@ constexpr std::array kPlanners = {
     Planner{"griewank", "binomial checkpointing of a chain (Griewank and Walther 2000)", run_griewank},
     Planner{"keep-all", "every op once in the given order; the reference", run_keep_all},
     Planner{"last", "keeps only the results of the op before; the smallest memory of the simple ways", run_last},
+    Planner{"monet", "recomputation and implementations together, backward once (Shah et al. 2021); needs HiGHS",
+            run_monet},
     Planner{"neaptide", "search over everything at once with a proved bound; the default", run_neaptide},
+    Planner{"poet", "recomputation and paging between stages (Patil et al. 2022); needs HiGHS", run_poet},
     Planner{"rotor", "dynamic programme over a chain of blocks (Beaumont et al. 2019)", run_rotor},
+    Planner{"xengine", "recomputation and devices, copies for one use (Schuler et al. 2022); needs HiGHS", run_xengine},
 };
 
 /// Equal up to the rounding of sums of seconds.
@@ -118,7 +129,9 @@ Plan make_plan(const Problem& problem, std::string_view planner, const Options& 
   plan.seconds_spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   plan.planner = planner;
   plan.seed = options.seed;
+  auto notes = std::move(plan.options);
   plan.options = as_given(options);
+  plan.options.insert(plan.options.end(), notes.begin(), notes.end());
   plan.budgets = {};
   for (const Device& d : bounded.devices) plan.budgets.push_back(d.budget);
   if (!plan.steps.empty()) fill_proof(bounded, plan);

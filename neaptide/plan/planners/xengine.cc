@@ -1,0 +1,13 @@
+#include "neaptide/plan/planners/xengine.hpp"
+
+#include "neaptide/plan/answer.hpp"
+#include "neaptide/plan/staged.hpp"
+
+namespace neaptide::plan {
+
+Plan run_xengine(const Problem& problem, const Options& options) {
+  check_switches(options, "xengine", {});
+  return solve_staged(problem, options, "xengine", {.implementations = true, .copies_for_use = true});
+}
+
+}  // namespace neaptide::plan
