@@ -163,6 +163,14 @@ TEST(Elementwise, AgreesWithTheReference) {
   conform_both({random_tensor(shape, 1), random_tensor(shape, 2, 0.5, 1)}, op("Div"));
 }
 
+TEST(Activations, AgreeWithTheReference) {
+  const std::vector<Tensor> x = {random_tensor({2, 17, 5, 6}, 1, -3, 3)};
+  conform_both(x, op("Clip", {{"min", -1.0}, {"max", 2.0}}));
+  conform_both(x, op("Clip", {{"min", 0.5}, {"max", 2.0}}));  // zero does not stay zero: padding forbids the layout
+  conform_both(x, op("Sigmoid"));
+  conform_both(x, op("Tanh"));
+}
+
 TEST(Elementwise, BroadcastsLikeTheReference) {
   for (const std::int64_t c : {16, 17}) {
     const Shape shape = {2, c, 5, 6};

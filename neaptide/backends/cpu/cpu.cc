@@ -35,6 +35,8 @@ constexpr CpuOp kOps[] = {
     {"AveragePoolGrad", pool_grad_formats, average_pool_grad_candidates},
     {"BatchNormTrain", batch_norm_formats, batch_norm_candidates},
     {"BatchNormTrainGrad", batch_norm_grad_formats, batch_norm_grad_candidates},
+    {"Clip", clip_formats, clip_candidates},
+    {"ClipGrad", clip_grad_formats, clip_grad_candidates},
     {"Conv", conv_formats, conv_candidates},
     {"ConvGradInput", conv_grad_input_formats, conv_grad_input_candidates},
     {"ConvGradWeight", conv_grad_weight_formats, conv_grad_weight_candidates},
@@ -51,8 +53,12 @@ constexpr CpuOp kOps[] = {
     {"ReluGrad", relu_grad_formats, relu_grad_candidates},
     {"Reorder", reorder_formats, reorder_candidates},
     {"SgdUpdate", update_formats, sgd_candidates},
+    {"Sigmoid", smooth_formats, smooth_candidates},
+    {"SigmoidGrad", smooth_grad_formats, smooth_grad_candidates},
     {"Sub", binary_formats, binary_candidates},
     {"Sum", sum_formats, sum_candidates},
+    {"Tanh", smooth_formats, smooth_candidates},
+    {"TanhGrad", smooth_grad_formats, smooth_grad_candidates},
 };
 
 const CpuOp* find(const std::string& name) {

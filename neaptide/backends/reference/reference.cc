@@ -68,7 +68,7 @@ runtime::Offer offer(const NodeView& node) {
     return out;
   }
   const graph::OpDef& op = ops::all().at(node.node().op);
-  if (op.implementations == nullptr) {
+  if (!op.renames.empty()) {
     out.why_not = fmt::format("{} only renames its input; there is nothing to run", op.name);
     return out;
   }
