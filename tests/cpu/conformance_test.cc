@@ -184,6 +184,75 @@ TEST(Elementwise, BroadcastsLikeTheReference) {
   }
 }
 
+TEST(Matrices, AgreeWithTheReference) {
+  const auto check = [](const Shape& a, const Shape& b, const Attrs& attrs, bool bias) {
+    std::vector<Tensor> inputs = {random_tensor(a, 1), random_tensor(b, 2)};
+    if (bias) inputs.push_back(random_tensor({7}, 3));
+    conform(cpu(), inputs, op("Gemm", attrs));
+  };
+  const std::int64_t yes = 1;
+  for (const bool bias : {false, true}) {
+    check({5, 10}, {10, 7}, {}, bias);
+    check({5, 10}, {7, 10}, {{"transB", yes}}, bias);
+    check({10, 5}, {10, 7}, {{"transA", yes}}, bias);
+    check({5, 10}, {10, 7}, {{"alpha", 0.5}, {"beta", 2.0}}, bias);
+  }
+  conform(cpu(), {random_tensor({4, 6}, 1), random_tensor({6, 3}, 2)}, op("MatMul"));
+  conform(cpu(), {random_tensor({2, 3, 4, 6}, 1), random_tensor({6, 5}, 2)}, op("MatMul"));
+  conform(cpu(), {random_tensor({2, 3, 4, 6}, 1), random_tensor({3, 6, 5}, 2)}, op("MatMul"));
+}
+
+/// Reorders there and back through every layout that is used, with padding.
+TEST(Reorder, KeepsEveryElement) {
+  for (const char* tag : {"aBcd16b", "aBcd8b", "acdb"}) {
+    Builder b(ops::all());
+    const ValueId x = b.input("x", {DType::kF32, {2, 10, 3, 5}});
+    const ValueId there = b.add("Reorder", {x}), back = b.add("Reorder", {there});
+    graph::Graph g = b.take({back});
+    const std::int64_t stored = std::string(tag) == "acdb" ? 10 : 16;
+    g.values[there].format = {tag, 2 * stored * 15 * 4};
+    const Tensor data = ops::to_dtype(random_tensor({2, 10, 3, 5}, 1), DType::kF32);
+    EXPECT_EQ(run_on(cpu(), g, {{x, data}})[0], data) << tag;
+  }
+}
+
+class Updates : public testing::TestWithParam<const char*> {};
+
+/// One step of convolution weights whose layout is blocked and padded.
+TEST_P(Updates, AgreeWithTheReference) {
+  const std::string name = GetParam();
+  for (const double decay : {0.0, 0.01}) {
+    for (const std::int64_t variant : {0, 1}) {
+      const auto make = [&](Builder& b, const std::vector<ValueId>& x) {
+        const ValueId y = b.add("Conv", {x[0], x[1]});
+        const ValueId dy = b.add("Mul", {y, y});
+        const ValueId dw = b.add("ConvGradWeight", {dy, x[0]}, {{"weight_shape", Ints{17, 10, 3, 3}}});
+        const ValueId lr = b.constant("lr", graph::tensor_of(DType::kF32, {}, std::vector<float>{0.125F}));
+        const ValueId rng = b.constant("rng", graph::tensor_of<std::int64_t>(DType::kI64, {2}, {1, 2}));
+        const graph::TensorType w = b.graph().values[x[1]].type;
+        const auto state = [&](const char* label, unsigned seed) {
+          return b.state(label, ops::to_dtype(random_tensor(w.shape, seed, 0, 1), w.dtype));
+        };
+        Attrs attrs = {{"weight_decay", decay}};
+        std::vector<ValueId> inputs = {x[1], dw};
+        std::vector<bool> wanted = {true};
+        if (name == "MomentumUpdate") attrs["nesterov"] = variant;
+        if (name == "AdamUpdate") attrs["decoupled"] = variant;
+        if (name != "SgdUpdate") inputs.push_back(state("m", 5)), wanted.push_back(true);
+        if (name == "AdamUpdate") inputs.push_back(state("v", 6)), wanted.push_back(true);
+        inputs.push_back(lr);
+        if (name == "AdamUpdate") inputs.push_back(rng);
+        return b.add({.op = name, .inputs = inputs, .attrs = attrs, .wanted = wanted});
+      };
+      conform(cpu(), {random_tensor({2, 10, 6, 6}, 1), random_tensor({17, 10, 3, 3}, 2)}, make,
+              {.tolerance = 5e-4, .gradients = false});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Updates, testing::Values("SgdUpdate", "MomentumUpdate", "AdamUpdate"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
 TEST(Large, RunsOnAllThreads) {  // past the size at which own loops wake the second thread
   const Shape shape = {4, 24, 20, 20};
   conform_both({random_tensor(shape, 1)}, op("Relu"));
