@@ -15,8 +15,8 @@
 #include "neaptide/backends/cpu/pooling.hpp"
 #include "neaptide/backends/cpu/reorder.hpp"
 #include "neaptide/backends/cpu/update.hpp"
-#include "neaptide/backends/reference/reference.hpp"
 #include "neaptide/base/errors.hpp"
+#include "neaptide/runtime/reference_kernels.hpp"
 
 namespace neaptide::backends::cpu {
 namespace {
@@ -103,7 +103,7 @@ class CpuBackend : public runtime::Backend {
     runtime::Offer out;
     for (Candidate& c : candidates(node)) out.impls.push_back(std::move(c.spec));
     if (!out.impls.empty()) return out;
-    out = reference::offer(node);
+    out = runtime::reference_offer(node);
     for (ImplSpec& spec : out.impls) spec.name.insert(0, kReference);
     return out;
   }
@@ -112,7 +112,7 @@ class CpuBackend : public runtime::Backend {
     if (spec.name.starts_with(kReference)) {
       ImplSpec plain = spec;
       plain.name.erase(0, kReference.size());
-      return reference::make_kernel(node, plain);
+      return runtime::reference_kernel(node, plain);
     }
     for (const Candidate& c : candidates(node)) {
       if (c.spec.name == spec.name) return made(node, c);

@@ -13,8 +13,4 @@ namespace neaptide::backends::reference {
 /// `threads` is ignored: the loops are serial.
 std::unique_ptr<runtime::Backend> make(int threads);
 
-/// One node of the reference: also how a fast backend runs an operator that it has no kernel for.
-runtime::Offer offer(const graph::NodeView& node);
-std::unique_ptr<runtime::Kernel> make_kernel(const graph::NodeView& node, const graph::ImplSpec& spec);
-
 }  // namespace neaptide::backends::reference
