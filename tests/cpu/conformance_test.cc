@@ -5,7 +5,10 @@
 #include <memory>
 #include <ostream>
 
+#include "neaptide/autodiff/autodiff.hpp"
 #include "neaptide/backends/cpu/cpu.hpp"
+#include "neaptide/graph/verify.hpp"
+#include "neaptide/onnx/zoo.hpp"
 #include "neaptide/ops/ops.hpp"
 #include "neaptide/passes/passes.hpp"
 #include "tests/cpu/harness.hpp"
@@ -75,6 +78,19 @@ INSTANTIATE_TEST_SUITE_P(
         ConvCase{"line", {2, 16, 20}, {32, 16, 5}, {{"pads", Ints{2, 2}}}},
         ConvCase{"volume", {1, 4, 5, 6, 7}, {8, 4, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1, 1, 1}}}}),
     [](const auto& parameter) { return std::string(parameter.param.name); });
+
+TEST(TransposedConvolutions, AgreeWithTheReference) {
+  const Attrs twice = {{"strides", Ints{2, 2}}};
+  for (const std::int64_t c : {16, 10}) {
+    for (const bool bias : {false, true}) {
+      std::vector<Tensor> inputs = {random_tensor({2, c, 5, 4}, 1), random_tensor({c, 17, 2, 2}, 2)};
+      if (bias) inputs.push_back(random_tensor({17}, 3));
+      conform_both(inputs, op("ConvTranspose", twice));
+    }
+  }
+  conform_both({random_tensor({1, 4, 5, 5}, 1), random_tensor({4, 3, 3, 3}, 2)},
+               op("ConvTranspose", {{"group", std::int64_t{2}}, {"pads", Ints{1, 1, 1, 1}}}));
+}
 
 TEST(Conv, RunsInDoublePrecisionByTheReference) {
   Builder b(ops::all());
@@ -258,6 +274,54 @@ TEST(Large, RunsOnAllThreads) {  // past the size at which own loops wake the se
   conform_both({random_tensor(shape, 1)}, op("Relu"));
   conform_both({random_tensor(shape, 1), random_tensor(shape, 2)}, op("Add", {{"activation", std::string("relu")}}));
 }
+
+bool is_heavy(const std::string& name) {
+  return name.starts_with("Conv") || name.starts_with("BatchNormTrain") || name.ends_with("Update") ||
+         name.find("Pool") != std::string::npos || name == "Gemm" || name == "MatMul" || name == "Add" ||
+         name.starts_with("Relu") || name == "Reorder";
+}
+
+/// A training step of a whole network with every implementation that the nodes have: loss and all new versions.
+class Networks : public testing::TestWithParam<const char*> {};
+
+TEST_P(Networks, TrainLikeTheReference) {
+  const graph::Graph forward =
+      passes::fuse_activations(passes::promote_to_training(onnx::make(GetParam(), 2), ops::all()), ops::all());
+  const bool matrix = forward.values[forward.outputs[0]].type.shape.size() == 2;
+  const auto loss = matrix ? autodiff::Loss::kSoftmaxCrossEntropy : autodiff::Loss::kMeanSquaredError;
+  graph::Graph plain = autodiff::make_training(forward, ops::all(), {.loss = loss}).graph;
+  plain = passes::remove_dead(plain, ops::all());
+  for (const graph::Node& node : plain.nodes) {
+    for (const auto& [output, input] : ops::all().at(node.op).overwrites)
+      plain.outputs.push_back(node.outputs[static_cast<std::size_t>(output)]);
+  }
+  const graph::Graph fast = passes::assign_formats(plain, ops::all(), *cpu().format_rules());
+  EXPECT_TRUE(graph::verify(fast, ops::all()).empty());
+  ops::Feeds feeds, fast_feeds;
+  for (const ValueId v : graph::values_of_kind(plain, graph::ValueKind::kInput)) {
+    const graph::TensorType& type = plain.values[v].type;
+    Tensor tensor = graph::zeros(type);
+    if (type.dtype == DType::kF32)
+      tensor = ops::to_dtype(type.shape.empty() ? ops::reals({}, {0.01}) : random_tensor(type.shape, 3), DType::kF32);
+    feeds.emplace(v, tensor);
+    fast_feeds.emplace(graph::find_value(fast, plain.values[v].name), tensor);
+  }
+  for (const graph::Node& node : fast.nodes) {  // what costs time has a kernel of its own
+    const runtime::Offer offer = cpu().offer(graph::NodeView(fast, node));
+    const bool own = offer.impls.empty() || !offer.impls[0].name.starts_with("reference:");
+    EXPECT_TRUE(own || !is_heavy(node.op)) << node.name << " (" << node.op << ") runs by the reference";
+  }
+  const ops::Values expected = ops::interpret(plain, ops::all(), feeds);
+  for (std::size_t k = 0; k < 3; ++k) {
+    const std::vector<Tensor> actual = run_on(cpu(), fast, fast_feeds, {.implementation = k, .offset = 64});
+    ASSERT_EQ(actual.size(), plain.outputs.size());
+    for (std::size_t i = 0; i < actual.size(); ++i)
+      ops::expect_close(actual[i], expected[plain.outputs[i]], 2e-3, plain.values[plain.outputs[i]].name);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Networks, testing::Values("lenet", "mlp", "resnet8", "unet"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST(Residual, BlockAgreesWithTheReference) {
   const Ints pads = {1, 1, 1, 1};

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "neaptide/backends/cpu/channels.hpp"
 #include "neaptide/backends/cpu/window.hpp"
 
 namespace neaptide::backends::cpu {
@@ -26,30 +27,46 @@ struct Conv {
   bool bias = false, relu = false;
 };
 
+bool transposed(const NodeView& node) { return node.node().op.starts_with("ConvTranspose"); }
+
 std::optional<Conv> conv_of(const NodeView& node, Shape x, Shape w, Shape y) {
   if (!all_f32(node) || !node.has_output(0) || x.size() < 3 || x.size() > 5) return std::nullopt;
   Conv c{.x = std::move(x), .w = std::move(w), .y = std::move(y), .window = {}, .groups = node.int_or("group", 1)};
   const Shape kernel(c.w.begin() + 2, c.w.end());
-  c.window = window_of(ops::conv_window(node, c.x, kernel));
+  c.window =
+      window_of(transposed(node) ? ops::transposed_window(node, c.y, kernel) : ops::conv_window(node, c.x, kernel));
   c.relu = node.string_or("activation", "") == "relu";
   if (graph::n_elements(c.x) == 0 || graph::n_elements(c.y) == 0) return std::nullopt;
   return c;
 }
 
+/// Conv(x, w, b?) -> y and ConvTransposeGradInput(dy, w) -> dx.
 std::optional<Conv> forward_conv(const NodeView& node) {
   std::optional<Conv> c = conv_of(node, node.input(0).shape, node.input(1).shape, node.output(0).shape);
   if (c) c->bias = node.has_input(2);
   return c;
 }
 
+/// ConvGradInput(dy, w) -> dx and ConvTranspose(x, w, b?) -> y.
 std::optional<Conv> grad_input_conv(const NodeView& node) {
-  return conv_of(node, node.ints_or("input_shape", {}), node.input(1).shape, node.input(0).shape);
+  return conv_of(node, node.output(0).shape, node.input(1).shape, node.input(0).shape);
 }
 
+/// The inputs of a weight gradient that are the convolution's output gradient and its input.
+struct WeightInputs {
+  int dy = 0, x = 1;
+};
+WeightInputs weight_inputs(const NodeView& node) {
+  return transposed(node) ? WeightInputs{.dy = 1, .x = 0} : WeightInputs{};
+}
+const graph::Value& input_at(const NodeView& node, int i) { return node.input_value(static_cast<std::size_t>(i)); }
+
+/// ConvGradWeight(dy, x) -> dw, [1] db and ConvTransposeGradWeight(dy, x) -> dw, [1] db.
 std::optional<Conv> grad_weight_conv(const NodeView& node) {
+  const WeightInputs at = weight_inputs(node);
   const Shape w = node.ints_or("weight_shape", {});
-  std::optional<Conv> c = conv_of(node, node.input(1).shape, w, node.input(0).shape);
-  if (c) c->bias = node.has_output(1);
+  std::optional<Conv> c = conv_of(node, input_at(node, at.x).type.shape, w, input_at(node, at.dy).type.shape);
+  if (c) c->bias = node.has_output(1) && !transposed(node);
   return c;
 }
 
@@ -193,18 +210,29 @@ Candidates conv_grad_input_candidates(const Context& context, const NodeView& no
   Candidates out;
   const std::optional<Conv> c = grad_input_conv(node);
   if (!c) return out;
+  const bool bias = node.has_input(2);
+  const std::optional<Channels> channels = channels_of(node.output(0), node.output_value(0).format);
+  if (bias && !channels) return out;
   const auto hint_desc = hint(context, *c);  // the library's list of implementations points into it
   auto pd = backward_data_desc(context, *c, hint_desc, desc_of(node.output_value(0)),
                                weights_desc(*c, node.input_value(1).format), desc_of(node.input_value(0)));
   for_each_impl(pd, [&](const std::string& name) {
     graph::ImplSpec spec{.name = name, .reads = {0, 1}, .writes = {0}};
+    if (bias) spec.reads.push_back(2);
     spec.workspace = static_cast<Bytes>(pd.scratchpad_desc().get_size());
     const std::vector<Slot> slots = {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), Place::kInput, 0},
                                      {DNNL_ARG_WEIGHTS, pd.weights_desc(), Place::kInput, 1},
                                      {DNNL_ARG_DIFF_SRC, pd.diff_src_desc(), Place::kOutput, 0}};
     const auto copy = clone(pd);
-    out.push_back({std::move(spec), [context, copy, slots] {
-                     return primitive_kernel(context, BackwardData(copy), slots, copy.scratchpad_desc(), 0);
+    out.push_back({std::move(spec), [context, copy, slots, bias, channels] {
+                     KernelPtr kernel = primitive_kernel(context, BackwardData(copy), slots, copy.scratchpad_desc(), 0);
+                     if (!bias) return kernel;
+                     std::vector<KernelPtr> steps;
+                     steps.push_back(std::move(kernel));
+                     steps.push_back(loop_kernel([=, threads = context.threads](const graph::KernelArgs& args) {
+                       add_to_channels(*channels, threads, in<float>(args, 2), cpu::out<float>(args, 0));
+                     }));
+                     return sequence_kernel(std::move(steps));
                    }});
   });
   return out;
@@ -215,18 +243,20 @@ FormatChoice conv_grad_weight_formats(const Context& context, const NodeView& no
   const std::optional<Conv> c = grad_weight_conv(node);
   if (!c) return choice;
   const auto hint_desc = hint(context, *c);
+  const WeightInputs at = weight_inputs(node);
+  const auto dy_at = static_cast<std::size_t>(at.dy), x_at = static_cast<std::size_t>(at.x);
   const auto take = [&](const BackwardWeights::primitive_desc& pd) {
     if (slow(pd) || !named(pd.diff_dst_desc()) || !named(pd.src_desc()) || !named(pd.diff_weights_desc())) return false;
-    choice.inputs[0] = format_of(pd.diff_dst_desc());
-    choice.inputs[1] = format_of(pd.src_desc());
+    choice.inputs[dy_at] = format_of(pd.diff_dst_desc());
+    choice.inputs[x_at] = format_of(pd.src_desc());
     choice.outputs[0] = format_of(pd.diff_weights_desc(), c->groups);
     return true;
   };
   const Desc w = weights_desc(*c, parameter_layout(context, *c));
   const auto kept =
-      backward_weights_desc(context, *c, hint_desc, desc_of(node.input_value(1)), w, desc_of(node.input_value(0)));
+      backward_weights_desc(context, *c, hint_desc, desc_of(input_at(node, at.x)), w, desc_of(input_at(node, at.dy)));
   if (!slow(kept) && !gemm_based(kept) && take(kept)) return choice;
-  const auto kept_x = backward_weights_desc(context, *c, hint_desc, desc_of(node.input_value(1)), w, any_desc(c->y));
+  const auto kept_x = backward_weights_desc(context, *c, hint_desc, desc_of(input_at(node, at.x)), w, any_desc(c->y));
   if (!slow(kept_x) && !gemm_based(kept_x) && take(kept_x)) return choice;
   if (take(backward_weights_desc(context, *c, hint_desc, any_desc(c->x), w, any_desc(c->y)))) return choice;
   take(backward_weights_desc(context, *c, hint_desc, any_desc(c->x), any_weights(*c), any_desc(c->y)));
@@ -237,22 +267,35 @@ Candidates conv_grad_weight_candidates(const Context& context, const NodeView& n
   Candidates out;
   const std::optional<Conv> c = grad_weight_conv(node);
   if (!c) return out;
+  const WeightInputs at = weight_inputs(node);
+  const bool sums = node.has_output(1) && !c->bias;  // of a transposed convolution's dy: oneDNN sums the other one
+  const std::optional<Channels> channels = channels_of(node.input(0), node.input_value(0).format);
+  if (sums && !channels) return out;
   const auto hint_desc = hint(context, *c);  // the library's list of implementations points into it
-  auto pd = backward_weights_desc(context, *c, hint_desc, desc_of(node.input_value(1)),
-                                  weights_desc(*c, node.output_value(0).format), desc_of(node.input_value(0)));
+  auto pd = backward_weights_desc(context, *c, hint_desc, desc_of(input_at(node, at.x)),
+                                  weights_desc(*c, node.output_value(0).format), desc_of(input_at(node, at.dy)));
   for_each_impl(pd, [&](const std::string& name) {
     graph::ImplSpec spec{.name = name, .reads = {0, 1}, .writes = {0}};
-    std::vector<Slot> slots = {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), Place::kInput, 0},
-                               {DNNL_ARG_SRC, pd.src_desc(), Place::kInput, 1},
+    std::vector<Slot> slots = {{DNNL_ARG_DIFF_DST, pd.diff_dst_desc(), Place::kInput, at.dy},
+                               {DNNL_ARG_SRC, pd.src_desc(), Place::kInput, at.x},
                                {DNNL_ARG_DIFF_WEIGHTS, pd.diff_weights_desc(), Place::kOutput, 0}};
     if (c->bias) {
       spec.writes.push_back(1);
       slots.push_back({DNNL_ARG_DIFF_BIAS, pd.diff_bias_desc(), Place::kOutput, 1});
     }
+    if (sums) spec.writes.push_back(1);
     spec.workspace = static_cast<Bytes>(pd.scratchpad_desc().get_size());
     const auto copy = clone(pd);
-    out.push_back({std::move(spec), [context, copy, slots] {
-                     return primitive_kernel(context, BackwardWeights(copy), slots, copy.scratchpad_desc(), 0);
+    out.push_back({std::move(spec), [context, copy, slots, sums, channels] {
+                     KernelPtr kernel =
+                         primitive_kernel(context, BackwardWeights(copy), slots, copy.scratchpad_desc(), 0);
+                     if (!sums) return kernel;
+                     std::vector<KernelPtr> steps;
+                     steps.push_back(std::move(kernel));
+                     steps.push_back(loop_kernel([=, threads = context.threads](const graph::KernelArgs& args) {
+                       sum_channels(*channels, threads, in<float>(args, 0), cpu::out<float>(args, 1));
+                     }));
+                     return sequence_kernel(std::move(steps));
                    }});
   });
   return out;

@@ -1,5 +1,9 @@
 // Convolutions and their gradients by oneDNN. Weights lie in the layout of the forward primitive; the gradient of the
 // weights is produced in it, and the backward-data primitive may ask for a Reorder of the weights.
+//
+// A transposed convolution is the adjoint of a convolution: ConvTranspose runs as backward-data,
+// ConvTransposeGradInput as forward, and ConvTransposeGradWeight as backward-weights with its inputs swapped. Each
+// function below serves both.
 #pragma once
 
 #include "neaptide/backends/cpu/kernels.hpp"
