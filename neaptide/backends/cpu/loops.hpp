@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "neaptide/runtime/allocations.hpp"
+
 // Compiled for AVX-512, AVX2 and the base instruction set; the loader picks one. Off under sanitizers, which do not get
 // on with the loader's choice. All give the same bits: no contraction, no reassociation (neaptide_flags).
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -16,13 +18,17 @@
 namespace neaptide::backends::cpu {
 
 /// Calls body(begin, end) for consecutive ranges that cover [0, n), one per thread; every `begin` is a multiple of
-/// `grain`. Small n runs on the calling thread.
+/// `grain`. Small n runs on the calling thread. What the OpenMP runtime allocates for its team counts as the library's.
 template <class Body>
 void parallel_ranges(int threads, std::int64_t n, std::int64_t grain, Body body) {
   constexpr std::int64_t least = 1 << 14;  // below this, waking threads costs more than it brings
-  const std::int64_t pieces = n < least ? 1 : threads;
-  const std::int64_t units = (n + grain - 1) / grain;
-#pragma omp parallel for num_threads(threads) schedule(static) if (pieces > 1)
+  if (n < least || threads == 1) {
+    if (n > 0) body(std::int64_t{0}, n);
+    return;
+  }
+  const runtime::LibraryScope scope;
+  const std::int64_t units = (n + grain - 1) / grain, pieces = threads;
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t p = 0; p < pieces; ++p) {
     const std::int64_t begin = std::min(n, units * p / pieces * grain);
     const std::int64_t end = std::min(n, units * (p + 1) / pieces * grain);
@@ -33,7 +39,12 @@ void parallel_ranges(int threads, std::int64_t n, std::int64_t grain, Body body)
 /// Calls body(i) for each i in [0, n), split over the threads.
 template <class Body>
 void parallel_for(int threads, std::int64_t n, Body body) {
-#pragma omp parallel for num_threads(threads) schedule(static) if (n > 1)
+  if (n < 2 || threads == 1) {
+    for (std::int64_t i = 0; i < n; ++i) body(i);
+    return;
+  }
+  const runtime::LibraryScope scope;
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t i = 0; i < n; ++i) body(i);
 }
 
