@@ -126,6 +126,7 @@ Tensor fold_gather(const FoldArgs& a) {
   shape.insert(shape.end(), from.type.shape.begin() + static_cast<Index>(axis) + 1, from.type.shape.end());
   const TensorType type{from.type.dtype, shape};
   check_limit(a, type);
+  if (type.elements() == 0) return graph::zeros(type);
   const Index outer = std::accumulate(from.type.shape.begin(), from.type.shape.begin() + static_cast<Index>(axis),
                                       Index{1}, std::multiplies<>());
   const Index inner = checked_mul(strides_of(from.type.shape)[axis], graph::size_of(type.dtype));
@@ -157,6 +158,7 @@ Tensor fold_concat(const FoldArgs& a) {
   }
   const TensorType type{first.type.dtype, shape};
   check_limit(a, type);
+  if (type.elements() == 0) return graph::zeros(type);
   const Index outer =
       std::accumulate(shape.begin(), shape.begin() + static_cast<Index>(axis), Index{1}, std::multiplies<>());
   std::vector<std::byte> out;
