@@ -62,15 +62,19 @@ const std::vector<NamedTag>& tags_of(std::size_t dims) {
   return found == table.end() ? none : found->second;
 }
 
-/// The name of the layout; "" when it has none.
+/// The name of the layout; "" when it has none. The library calls layouts equal that differ in the stride of a dimension
+/// of size one only, but its fast implementations look at that stride: a name with the same strides comes first.
 std::string name_of(const Desc& desc) {
   if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return "";
-  const Dims dims = desc.get_dims();
+  const Dims dims = desc.get_dims(), strides = desc.get_strides();
+  std::string equal;
   for (const NamedTag& t : tags_of(dims.size())) {
     const Desc candidate(dims, desc.get_data_type(), t.tag, true);
-    if (candidate.get(true) != nullptr && candidate == desc) return t.name;
+    if (candidate.get(true) == nullptr || candidate != desc) continue;
+    if (candidate.get_strides() == strides) return t.name;
+    if (equal.empty()) equal = t.name;
   }
-  return "";
+  return equal;
 }
 
 std::string plain_name(std::size_t dims) { return std::string("abcdefghijkl").substr(0, dims); }
