@@ -45,6 +45,9 @@ Bytes status(const std::string& key) {
   return 0;
 }
 
+/// Starts the peak figure anew, at what is resident now.
+void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
 struct Network {
   Graph graph;
   autodiff::Training training;  // ids of its own graph; names are the same
@@ -92,17 +95,24 @@ struct Class {
 
 int run(const std::string& name, std::int64_t batch, int threads, int steps) {
   const Bytes idle = status("VmRSS");
+  nlohmann::json resident;
   const auto backend = backends::cpu::make(threads);
   Network network = build(name, batch, *backend->format_rules());
   const graph::OpSet& ops = ops::all();
+  resident["network built"] = status("VmRSS");
   cost::Machine machine;
   machine.devices.push_back({.name = "cpu:0", .backend = "cpu", .threads = threads, .budget = {}});
   cost::CostCache cache;
   const cost::CostTable table = runtime::measure(network.graph, ops, machine.devices[0], *backend, cache, {});
+  resident["operators measured"] = status("VmHWM");
   const lower::Lowered lowered = lower::lower(network.graph, ops, machine, table);
   const plan::Plan plan = memory::plan_and_pack(lowered.problem, "keep-all", {});
   runtime::Program program =
       runtime::Program::compile(network.graph, ops, lowered, table, plan, *backend, {.strict = false, .trace = true});
+  network.graph.data.clear();  // the arena holds the weights now
+  network.training.graph.data.clear();
+  resident["compiled"] = status("VmHWM");
+  forget_peak();
   feed(program, network);
   program.run();
   std::vector<Seconds> times;
@@ -136,7 +146,9 @@ int run(const std::string& name, std::int64_t batch, int threads, int steps) {
                         {"primitives", primitives},
                         {"planned_peak", program.planned_peak()},
                         {"arena", program.arena_bytes()},
-                        {"peak_resident", status("VmHWM")},
+                        {"peak_resident", std::max(resident["compiled"].get<Bytes>(), status("VmHWM"))},
+                        {"resident_in_steps", status("VmHWM")},
+                        {"resident", resident},
                         {"idle_resident", idle},
                         {"version", backend->version()}};
   for (const auto& [op, c] : classes)

@@ -62,7 +62,10 @@ class Bench {
       if (node.has_input(i)) total += round_up(node.input_value(i).bytes(), kAlign);
     for (std::size_t o = 0; o < node.n_outputs(); ++o)
       if (node.has_output(o)) total += round_up(node.output_value(o).bytes(), kAlign);
-    if (!arena_ || arena_->bytes() < total) arena_ = std::make_unique<Arena>(total, false);
+    if (!arena_ || arena_->bytes() < total) {
+      arena_.reset();  // not both at once
+      arena_ = std::make_unique<Arena>(total, false);
+    }
 
     Bytes at = 0;
     const auto take = [&](Bytes bytes) {
