@@ -11,7 +11,9 @@ namespace neaptide::cli {
 namespace {
 
 // Sorted by name.
-const std::array kVerbs = {&kPackVerb, &kPlanVerb};
+const std::array kVerbs = {&kCertifyVerb, &kDoctorVerb, &kEvalVerb, &kExportVerb,  &kInferVerb,
+                           &kInspectVerb, &kPackVerb,   &kPlanVerb, &kProfileVerb, &kTraceVerb,
+                           &kTrainVerb,   &kVerifyVerb, &kZooVerb};
 
 constexpr const char* kWhat =
     "Trains neural networks under a memory line drawn in bytes: the peak is known to the byte before the first step.";
@@ -55,6 +57,8 @@ int guarded(Console& console, const std::function<int()>& action) {
     return fail(kBadModel, e);
   } catch (const UserError& e) {
     return fail(kUsage, e);
+  } catch (const runtime::PeakMismatch& e) {
+    return fail(kPeakDiffers, e);
   } catch (const DeviceError& e) {
     return fail(kInternal, e);
   } catch (const std::bad_alloc& e) {

@@ -1,8 +1,5 @@
 // neaptide plan: the schedule of an ONNX model or a problem file under budgets.
-#include <chrono>
-#include <limits>
-
-#include "neaptide/cli/plan_flags.hpp"
+#include "neaptide/cli/model_flags.hpp"
 #include "neaptide/cli/plan_text.hpp"
 
 namespace neaptide::cli {
@@ -10,15 +7,13 @@ namespace neaptide::cli {
 namespace {
 
 struct Flags {
-  std::string path, output;
+  ModelFlags model;
   PlanFlags plan;
+  std::string output, problem;
+  bool inference = false;
 };
 
-int plan_problem(const Flags& flags, Console& console) {
-  std::string sha256;
-  const plan::Problem problem = session::load_problem(flags.path, &sha256);
-  plan::Plan plan = make_plan(problem, flags.plan, console);
-  plan.problem_sha256 = sha256;
+int show(const Flags& flags, Console& console, const plan::Problem& problem, const plan::Plan& plan) {
   const std::string text = plan::to_json(problem, plan);
   if (!flags.output.empty()) write_file_atomically(flags.output, text);
   if (console.json) {
@@ -29,13 +24,49 @@ int plan_problem(const Flags& flags, Console& console) {
   return exit_of(plan);
 }
 
+int plan_problem(const Flags& flags, Console& console) {
+  std::string sha256;
+  const plan::Problem problem = session::load_problem(flags.model.path, &sha256);
+  plan::Plan plan = make_plan(problem, flags.plan, console);
+  plan.problem_sha256 = sha256;
+  return show(flags, console, problem, plan);
+}
+
+session::Prepared prepared(const Flags& flags, const session::ModelOptions& options) {
+  graph::Graph g = load(flags.model, options);
+  if (flags.inference) return std::move(session::make_inference_model(g, options).prepared);
+  return std::move(session::make_training_model(std::move(g), options).prepared);
+}
+
+int plan_model(const Flags& flags, Console& console) {
+  const session::ModelOptions options = options_of(flags.model, flags.plan, console);
+  session::Prepared p = prepared(flags, options);
+  const plan::Problem& problem = p.lowered.problem;
+  console.note(fmt::format("keep-all peak: {} bytes ({})", p.keep_all, format_bytes(p.keep_all)));
+  session::choose_plan(p, flags.plan.budgets, options);
+  console.end_progress();
+  if (!flags.problem.empty()) {
+    const std::string text = plan::to_json(problem);
+    write_file_atomically(flags.problem, text);
+    p.plan.problem_sha256 = sha256_hex(text);
+  }
+  return show(flags, console, problem, p.plan);
+}
+
 std::function<int()> declare(CLI::App& app, Console& console) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("FILE", flags->path, "an ONNX model or a problem file")->required();
+  app.add_option("FILE", flags->model.path, "an ONNX model or a problem file")->required();
   app.add_option("-o,--output", flags->output, "where the plan goes");
-  app.add_option("--threads", flags->plan.threads, "threads of planner and device")->check(CLI::Range(1, 1024));
+  app.add_option("--problem", flags->problem, "where the problem of a model goes");
+  app.add_flag("--inference", flags->inference, "plan the model itself, not its training");
   declare_plan_flags(app, flags->plan);
-  return [flags, &console] { return plan_problem(*flags, console); };
+  declare_model_flags(app, flags->model);
+  declare_training_flags(app, flags->model);
+  return [flags, &console] {
+    if (flags->model.threads > 0) flags->plan.threads = flags->model.threads;
+    const bool problem = session::kind_of(flags->model.path) == session::InputKind::kJson;
+    return problem ? plan_problem(*flags, console) : plan_model(*flags, console);
+  };
 }
 
 }  // namespace

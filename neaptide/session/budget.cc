@@ -9,6 +9,7 @@
 #include "neaptide/base/text.hpp"
 #include "neaptide/memory/memory.hpp"
 #include "neaptide/plan/forced.hpp"
+#include "neaptide/plan/planners/neaptide.hpp"
 #include "neaptide/plan/simulate.hpp"
 
 namespace neaptide::session {
@@ -52,16 +53,16 @@ Bytes keep_all_peak(const plan::Problem& problem, plan::DeviceId device) {
 Bytes smallest_budget(const plan::Problem& problem, plan::DeviceId device, std::string_view planner,
                       const plan::Options& options) {
   const plan::Problem chosen = plan::with_options(problem, options);
-  Bytes too_small = plan::smallest_peak(chosen, device).bytes - 1;
-  if (fits(problem, device, too_small + 1, planner, options)) return too_small + 1;
-  Bytes enough = keep_all_peak(chosen, device);
-  while (!fits(problem, device, enough, planner, options)) {
+  const Bytes keep_all = keep_all_peak(chosen, device);
+  Bytes enough = planner == "neaptide" ? plan::smallest_budget(problem, options, device)
+                                       : plan::smallest_peak(chosen, device).bytes;
+  Bytes too_small = enough - 1;
+  for (Bytes step = keep_all / 256 + 1; !fits(problem, device, enough, planner, options); step *= 2) {
+    if (enough / 4 > keep_all) throw UserError("no budget of '{}' was found that is enough", problem.name);
     too_small = enough;
-    enough = checked_add(enough, enough / 8 + 1, "the smallest budget");
-    if (enough / 4 > keep_all_peak(chosen, device))
-      throw UserError("no budget of '{}' was found that is enough", problem.name);
+    enough = checked_add(enough, step, "the smallest budget");
   }
-  const Bytes width = std::max<Bytes>(problem.devices[device].alignment, (enough - too_small) / 512);
+  const Bytes width = std::max<Bytes>(problem.devices[device].alignment, keep_all / 512);
   while (enough - too_small > width) {
     const Bytes middle = too_small + (enough - too_small) / 2;
     (fits(problem, device, middle, planner, options) ? enough : too_small) = middle;

@@ -55,6 +55,11 @@ std::string to_safetensors(const Checkpoint& c) {
   return to_safetensors(file);
 }
 
+std::string to_safetensors(const Checkpoint& c, TensorWriter tensors) {
+  tensors.metadata = metadata_of(c);
+  return to_safetensors(tensors);
+}
+
 Checkpoint checkpoint_from(std::string_view content, std::string_view place) {
   TensorFile file = tensors_from(content, place);
   const auto& m = file.metadata;

@@ -40,6 +40,9 @@ struct Checkpoint {
 };
 
 std::string to_safetensors(const Checkpoint& checkpoint);
+/// The same with the tensors from elsewhere: `tensors` says names and types and fills their bytes; the checkpoint's own
+/// are left out. Saves holding them twice.
+std::string to_safetensors(const Checkpoint& checkpoint, TensorWriter tensors);
 Checkpoint checkpoint_from(std::string_view content, std::string_view place);
 
 /// UserError when the disk refuses; what was at `path` before is untouched then.

@@ -1,0 +1,140 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neaptide/base/files.hpp"
+#include "neaptide/base/json.hpp"
+#include "neaptide/base/sha256.hpp"
+#include "program.hpp"
+
+namespace neaptide::testing_cli {
+namespace {
+
+using testing::HasSubstr;
+
+/// A chain of n ops of a thousand bytes each and a way back that reads everything: recomputation pays.
+std::string chain(int n) {
+  Json root{{"format", "neaptide.problem"}, {"version", 1}, {"name", "chain"}};
+  root["devices"] = Json::array({{{"name", "cpu:0"}, {"alignment", 1}}});
+  root["buffers"] = Json::array({{{"name", "x"}, {"bytes", 1000}, {"home", "cpu:0"}}});
+  root["ops"] = Json::array();
+  const auto op = [&](const std::string& name, std::vector<std::string> reads, const std::string& write) {
+    root["buffers"].push_back({{"name", write}, {"bytes", 1000}});
+    root["ops"].push_back(
+        {{"name", name},
+         {"impls",
+          Json::array(
+              {{{"name", "plain"}, {"device", "cpu:0"}, {"seconds", 1}, {"reads", reads}, {"writes", {write}}}})}});
+  };
+  std::string before = "x";
+  for (int i = 0; i < n; ++i) {
+    op("f" + std::to_string(i), {before}, "a" + std::to_string(i));
+    before = "a" + std::to_string(i);
+  }
+  for (int i = n; i-- > 0;) {
+    op("b" + std::to_string(i), {before, "a" + std::to_string(i)}, "g" + std::to_string(i));
+    before = "g" + std::to_string(i);
+  }
+  root["buffers"].back()["keep"] = true;
+  root["ops"].back()["once"] = true;
+  const std::string to = path("chain.json");
+  write_file_atomically(to, json_text(root));
+  return to;
+}
+
+TEST(Plan, APlanIsWrittenAndVerifies) {
+  const std::string problem = chain(8);
+  const Result r = run({"plan", problem, "--planner", "keep-all", "-o", "plan.json", "--json"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  const Json plan = parse_json(r.out, "plan");
+  EXPECT_EQ(plan.at("status"), "optimal");
+  EXPECT_EQ(plan.at("problem_sha256"), sha256_hex(read_file(problem)));
+  EXPECT_EQ(read_file(path("plan.json")), r.out);
+  const Result v = run({"verify", problem, "plan.json"});
+  EXPECT_EQ(v.code, 0) << v.err;
+}
+
+TEST(Plan, ABudgetIsEchoedInBytesAndKept) {
+  const std::string problem = chain(8);
+  const Result r = run({"plan", problem, "--budget", "80%", "--json"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("budget of cpu:0: 8000 bytes (7.81 KiB)"));
+  EXPECT_LE(parse_json(r.out, "plan").at("peak").at("cpu:0").get<int>(), 8000);
+}
+
+TEST(Plan, MinIsFeasibleAndOneByteLessIsNot) {
+  const std::string problem = chain(8);
+  const Result r = run({"plan", problem, "--budget", "min", "--json"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("budget of cpu:0: 5000 bytes"));
+  EXPECT_EQ(run({"plan", problem, "--budget", "3999"}).code, 4);
+}
+
+TEST(Plan, NothingFits) {
+  const Result r = run({"plan", chain(8), "--budget", "1000"});
+  EXPECT_EQ(r.code, 4);
+  EXPECT_THAT(r.out, HasSubstr("infeasible: no plan fits"));
+  EXPECT_THAT(r.out, HasSubstr("smallest feasible"));
+  EXPECT_THAT(r.out, HasSubstr("forced by"));
+  const Result json = run({"plan", chain(8), "--budget", "1000", "--json"});
+  EXPECT_EQ(json.code, 4);
+  EXPECT_EQ(parse_json(json.out, "plan").at("status"), "infeasible");
+}
+
+TEST(Plan, AbsurdBudgets) {
+  const std::string problem = chain(2);
+  const auto error = [&](const std::string& budget) { return run({"plan", problem, "--budget", budget}).err; };
+  EXPECT_EQ(error("many"), "neaptide: budget 'many' is not a number of bytes; write 838860800, 800MiB or 0.8GB\n");
+  EXPECT_EQ(error("9999999999TiB"), "neaptide: budget '9999999999TiB' is larger than 63 bits hold\n");
+  EXPECT_EQ(error("x%"), "neaptide: budget 'x%' is not a percentage; write 60%\n");
+  EXPECT_EQ(error("cpu:1=5"), "neaptide: there is no device 'cpu:1'; did you mean 'cpu:0'?; the devices are cpu:0\n");
+  EXPECT_EQ(run({"plan", problem, "--budget", "60%", "--budget", "50%"}).err,
+            "neaptide: device 'cpu:0' has two budgets; give one\n");
+  EXPECT_EQ(run({"plan", problem, "--budget", "0"}).code, 4);
+  EXPECT_EQ(run({"plan", problem, "--budget", "0%"}).code, 4);
+}
+
+TEST(Plan, BadProblemsAndPlans) {
+  const Result missing = run({"plan", "nowhere.json"});
+  EXPECT_EQ(missing.code, 3);
+  EXPECT_EQ(missing.err, "neaptide: cannot read 'nowhere.json': No such file or directory\n");
+  const std::string whole = read_file(chain(3));
+  for (const std::size_t part : {1U, 2U, 3U}) {
+    write_file_atomically(path("half.json"), whole.substr(0, whole.size() * part / 4));
+    EXPECT_EQ(run({"plan", "half.json"}).code, 3);
+  }
+  write_file_atomically(path("half.json"), "{\"format\": \"neaptide.plan\"}");
+  EXPECT_EQ(run({"verify", chain(3), "half.json"}).code, 3);
+  const Result alone = run({"verify", chain(3)});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("is a problem; give the plan to verify as a second file"));
+}
+
+TEST(Plan, AForgedPlanIsFoundOut) {
+  const std::string problem = chain(8);
+  ASSERT_EQ(run({"plan", problem, "--planner", "keep-all", "-o", "plan.json"}).code, 0);
+  Json plan = parse_json(read_file(path("plan.json")), "plan");
+  plan["steps"].erase(3);
+  write_file_atomically(path("forged.json"), json_text(plan));
+  const Result r = run({"verify", problem, "forged.json"});
+  EXPECT_EQ(r.code, 6);
+  EXPECT_THAT(r.err, HasSubstr("breaks"));
+}
+
+TEST(Plan, AFullDisk) {
+  const Result r = run({"plan", chain(3), "-o", "/dev/full"});
+  EXPECT_EQ(r.code, 2);
+  EXPECT_THAT(r.err, HasSubstr("cannot write '/dev/full': No space left on device"));
+}
+
+TEST(Pack, GivesAddressesWithinTheCapacity) {
+  write_file_atomically(path("b.csv"), "id,lower,upper,size\na,0,2,10\nb,1,3,5\nc,2,4,10\n");
+  const Result r = run({"pack", "b.csv", "--capacity", "15", "-o", "packed.csv"});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(read_file(path("packed.csv")), HasSubstr("offset"));
+  const Result none = run({"pack", "b.csv", "--capacity", "14"});
+  EXPECT_EQ(none.code, 4);
+  EXPECT_THAT(none.err, HasSubstr("no layout fits 14 bytes: 15 bytes are live at once"));
+}
+
+}  // namespace
+}  // namespace neaptide::testing_cli

@@ -1,0 +1,32 @@
+set(WORK ${BUILD}/examples_test)
+file(REMOVE_RECURSE ${WORK}/prefix ${WORK}/run)
+file(MAKE_DIRECTORY ${WORK}/run)
+
+function(run)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK}/run RESULT_VARIABLE CODE OUTPUT_VARIABLE OUT ERROR_VARIABLE ERR)
+  message("${OUT}${ERR}")
+  if(NOT CODE EQUAL 0)
+    message(FATAL_ERROR "failed with ${CODE}: ${ARGN}")
+  endif()
+  set(OUT "${OUT}" PARENT_SCOPE)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --config ${CONFIG})
+run(${CMAKE_COMMAND} -S ${SOURCE}/examples -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/prefix
+    -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -DCMAKE_BUILD_TYPE=${CONFIG} "-DCMAKE_CXX_FLAGS=${FLAGS}")
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${NEAPTIDE} zoo lenet --batch 8 -o lenet.onnx)
+run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/run ${WORK}/build/train lenet.onnx 80% trained.onnx)
+if(NOT OUT MATCHES "planned ([0-9]+) bytes, measured ([0-9]+) bytes" OR NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
+  message(FATAL_ERROR "the example does not say that the planned peak was measured")
+endif()
+if(NOT EXISTS ${WORK}/run/trained.onnx)
+  message(FATAL_ERROR "the example left no trained model")
+endif()
+run(${WORK}/build/plan ${SOURCE}/tests/examples/two_ops.json 1MiB)
+
+# The planner alone must not drag in oneDNN or protobuf.
+execute_process(COMMAND ldd ${WORK}/build/plan OUTPUT_VARIABLE LIBRARIES)
+if(LIBRARIES MATCHES "dnnl|protobuf")
+  message(FATAL_ERROR "neaptide::plan links oneDNN or protobuf:\n${LIBRARIES}")
+endif()
