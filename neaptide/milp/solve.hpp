@@ -39,7 +39,7 @@ struct SolveOptions {
   double gap = 1e-6;              // relative, at which a solution counts as optimal
   int threads = 1;
   int seed = 0;
-  bool relax = false;                                  // drop integrality
+  bool relax = false;                                       // drop integrality
   std::vector<double> start = {};                           // a solution to start from, or empty
   std::function<bool(const SolveProgress&)> progress = {};  // false stops
 };

@@ -1,4 +1,5 @@
-// plan::verify, written from the numbered rules of DESIGN.md section 4 and nothing else. It shares no code with a planner.
+// plan::verify, written from the numbered rules of DESIGN.md section 4 and nothing else. It shares no code with a
+// planner.
 #pragma once
 
 #include <string>
