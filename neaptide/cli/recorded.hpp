@@ -13,7 +13,8 @@ namespace neaptide::cli {
 
 class Recorded {
  public:
-  using Target = std::variant<std::string*, std::vector<std::string>*, double*, std::int64_t*, std::uint64_t*, int*, bool*>;
+  using Target =
+      std::variant<std::string*, std::vector<std::string>*, double*, std::int64_t*, std::uint64_t*, int*, bool*>;
   void add(const char* option, auto& target) { options_.emplace_back(option, &target); }
 
   /// Texts that read back exactly.

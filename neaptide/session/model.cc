@@ -81,9 +81,9 @@ cost::MachineDevice device_of(runtime::Backend& backend, const ModelOptions& opt
   return d;
 }
 
-Prepared prepare(const Graph& graph, const ModelOptions& options) {
+Prepared prepare(const Graph& graph, std::unique_ptr<runtime::Backend> backend, const ModelOptions& options) {
   Prepared p;
-  p.backend = make_backend(options.backend, options.threads);
+  p.backend = std::move(backend);
   p.graph = passes::remove_dead(graph, ops::all());
   if (const graph::FormatRules* rules = p.backend->format_rules()) {
     p.graph = passes::assign_formats(p.graph, ops::all(), *rules);
@@ -179,6 +179,7 @@ Graph load_model(const std::string& path, const ModelOptions& options) {
 }
 
 TrainingModel make_training_model(Graph forward, const ModelOptions& options) {
+  std::unique_ptr<runtime::Backend> backend = make_backend(options.backend, options.threads);
   return as_model_error([&] {
     TrainingModel m;
     const std::size_t said = forward.notes.size();
@@ -187,7 +188,7 @@ TrainingModel make_training_model(Graph forward, const ModelOptions& options) {
     const autodiff::TrainingOptions training = training_options(fused, options);
     const autodiff::Training t = autodiff::make_training(fused, ops::all(), training);
     for (std::size_t i = said; i < t.graph.notes.size(); ++i) note(options, t.graph.notes[i]);
-    m.prepared = prepare(t.graph, options);
+    m.prepared = prepare(t.graph, std::move(backend), options);
     const Graph& g = m.prepared.graph;
     for (const ValueId v : t.inputs) m.inputs.push_back(value_named(g, t.graph.values[v].name));
     if (m.inputs.empty()) throw ModelError("model '{}' has no input", forward.name);
@@ -207,10 +208,11 @@ TrainingModel make_training_model(Graph forward, const ModelOptions& options) {
 }
 
 InferenceModel make_inference_model(const Graph& forward, const ModelOptions& options) {
+  std::unique_ptr<runtime::Backend> backend = make_backend(options.backend, options.threads);
   return as_model_error([&] {
     InferenceModel m;
     const Graph fused = passes::fuse_activations(forward, ops::all());
-    m.prepared = prepare(fused, options);
+    m.prepared = prepare(fused, std::move(backend), options);
     for (const ValueId v : values_of_kind(fused, ValueKind::kInput)) {
       m.inputs.push_back(value_named(m.prepared.graph, fused.values[v].name));
     }

@@ -47,7 +47,7 @@ TEST(Inspect, BadModels) {
 TEST(Profile, EveryImplementationHasATime) {
   const Result r = run({"profile", lenet(), "--json"});
   EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_THAT(r.out, HasSubstr("neaptide.costs-table"));
+  EXPECT_THAT(r.out, HasSubstr("neaptide.cost-table"));
   EXPECT_THAT(run({"profile", lenet(), "--estimate"}).out, HasSubstr("all, first implementations"));
 }
 

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 /// lenet on 256 synthetic samples: 32 steps an epoch.
 std::vector<std::string> train(std::vector<std::string> more) {
-  std::vector<std::string> out = {"train", lenet(), "--data", "synthetic:256", "--budget", "80%", "--lr", "0.01"};
+  std::vector<std::string> out = {"train", lenet(), "--data", "synthetic:256", "--budget", "80%"};
   out.insert(out.end(), more.begin(), more.end());
   return out;
 }
@@ -84,7 +84,8 @@ TEST(Train, BadCheckpoints) {
   write_file_atomically(path("bad.safetensors"), flipped);
   EXPECT_THAT(run({"train", lenet(), "--resume", "bad.safetensors"}).err,
               HasSubstr("its content does not match its sha256; the file is damaged"));
-  const Result other = run({"train", lenet(), "--resume", "good.safetensors", "--optimizer", "adam"});
+  const Result other =
+      run({"train", lenet(), "--resume", "good.safetensors", "--optimizer", "adam", "--budget", "1GiB"});
   EXPECT_EQ(other.code, 2);
   EXPECT_THAT(other.err, HasSubstr("the checkpoint has no tensor"));
 }
