@@ -116,14 +116,14 @@ Options tight(const Problem& p, double part) {
   const Bytes high = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
   Options o;
   o.budgets["d"] = low + static_cast<Bytes>(part * static_cast<double>(std::max<Bytes>(0, high - low)));
-  o.effort = 60'000;
+  o.effort = 20'000;
   return o;
 }
 
 TEST(Neaptide, PlansAreLegalAndBoundsAreCertified) {
   int n_feasible = 0, n_all = 0;
   for (const RandomOptions& kind : kinds()) {
-    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const Problem p = random_problem(seed, kind);
       ASSERT_EQ(check(p), std::vector<std::string>{});
       for (const double part : {0.0, 0.3, 0.7}) {
@@ -139,6 +139,30 @@ TEST(Neaptide, PlansAreLegalAndBoundsAreCertified) {
     }
   }
   EXPECT_GT(n_feasible, n_all / 2);
+}
+
+// The oracle knows every legal sequence: no bound above it, no plan below it, and it finds what we find.
+TEST(Neaptide, TheOptimumLiesBetweenBoundAndPlan) {
+  int n_optimal = 0, n_feasible = 0;
+  for (const RandomOptions& kind : {RandomOptions{.n_ops = 5}, RandomOptions{.n_ops = 5, .two_devices = true}}) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      const Problem p = random_problem(seed, kind);
+      Options o = tight(p, 0.5);
+      const Plan plan = make_plan(p, "neaptide", o);
+      o.effort = 0;
+      const Plan best = make_plan(p, "exhaustive", o);
+      if (best.infeasible) {
+        EXPECT_TRUE(plan.infeasible) << "seed " << seed;
+        continue;
+      }
+      if (plan.infeasible) continue;
+      ++n_feasible;
+      EXPECT_LE(plan.lower_bound->seconds, best.cost.seconds * (1 + 1e-12)) << "seed " << seed;
+      EXPECT_GE(plan.cost.seconds, best.cost.seconds * (1 - 1e-12)) << "seed " << seed;
+      if (plan.cost.seconds <= best.cost.seconds * (1 + 1e-12)) ++n_optimal;
+    }
+  }
+  EXPECT_GT(n_optimal, n_feasible / 2);
 }
 
 TEST(Neaptide, TheSameInputGivesTheSamePlan) {

@@ -87,7 +87,7 @@ class Run {
     first.stop = [this] { return stopped(); };
     if (!first.make_feasible(kFeasibleTicksPerOp * n_ops(problem_))) return refuse();
     report();
-    first.improve(ticks_ / 10, 0.05);
+    first.improve(ticks_ / 10, 0.2);
     report();
     if (options_.threads > 1 && ticks_ > 1000) {
       auto bound = std::async(std::launch::async, [this] { prove(); });
@@ -141,7 +141,7 @@ class Run {
     constexpr int kRounds = 8;
     for (int r = 0; r < kRounds && !stopped() && !good_enough(); ++r) {
       s.floor = bound_seconds_.load() * (1 + kSame);
-      s.improve(ticks / kRounds, r + 2 < kRounds ? 0.05 : 0.01);
+      s.improve(ticks / kRounds, r + 2 < kRounds ? 0.2 : 0.02);
       report();
     }
   }
@@ -155,7 +155,7 @@ class Run {
       const auto go = [&, r](Search& s) {
         s.adopt(start);
         s.floor = bound_seconds_.load() * (1 + kSame);
-        s.improve(ticks_ / 2 / kRounds, r + 2 < kRounds ? 0.05 : 0.01);
+        s.improve(ticks_ / 2 / kRounds, r + 2 < kRounds ? 0.2 : 0.02);
       };
       auto other = std::async(std::launch::async, [&] { go(*searches_[1]); });
       go(*searches_[0]);

@@ -10,6 +10,9 @@ Model::Model(const Problem& p) : problem(&p), n_devices(static_cast<int>(p.devic
   add_values(p);
   add_actions(p);
   if (n_devices > 1) add_copies(p);
+  for (Action& a : actions) {
+    for (const int c : a.writes) a.closes = a.closes || values[cells[c].value].overwritten_by >= 0;
+  }
 }
 
 void Model::add_values(const Problem& p) {

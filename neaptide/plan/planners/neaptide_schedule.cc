@@ -344,6 +344,17 @@ int Schedule::extendable_from(int cell, int node) const {
   return -1;
 }
 
+Schedule::Presence Schedule::presence(int cell, int node) const {
+  const auto& list = events_[cell];
+  const int i = find(cell, node);
+  int w = i - 1;
+  while (w >= 0 && !list[w].write) --w;
+  if (w < 0) return {};
+  if (i < static_cast<int>(list.size()) && !list[i].write) return {true, list[i - 1].node};
+  if (!list[i - 1].write && consumes(list[i - 1].node, cell)) return {};
+  return {false, list[i - 1].node};
+}
+
 bool Schedule::idle_at(int cell, int node, Gap* gap) const {
   const auto& list = events_[cell];
   if (list.size() < 2) return false;

@@ -76,6 +76,12 @@ class Schedule {
   bool live_before(int cell, int node) const;
   /// The last event of the residence that a read just before `node` would extend; -1: no earlier write, or consumed.
   int extendable_from(int cell, int node) const;
+  /// Both at once: `live`, and where an extension would begin.
+  struct Presence {
+    bool live = false;
+    int from = -1;
+  };
+  Presence presence(int cell, int node) const;
   bool idle_at(int cell, int node, Gap* gap) const;
   /// The last node that reads what `node` writes into `cell`; -1: none.
   int last_read(int cell, int node) const;

@@ -11,7 +11,8 @@ namespace {
 constexpr int kSample = 64;        // idle cells looked at per overflow on large problems
 constexpr int kLargeCells = 1500;  // more cells than this: sample
 constexpr int kLongestChain = 400;
-constexpr int kMostRounds = 40;  // of attempts to fit
+constexpr int kMostNeeds = 2000;  // cells looked at for one chain; backtracking could be exponential
+constexpr int kMostRounds = 12;   // of attempts to fit
 
 // Removes what nothing reads, last first.
 void remove_useless(Schedule* s) {
@@ -213,9 +214,19 @@ void Search::note_best() {
 // ---------------------------------------------------------------------------------------------------------------------
 // Chains: what to run just before a step so that a cell is there
 
+void Search::begin_chain() {
+  ++stamp_;
+  n_needs_ = 0;
+  chain_.clear();
+  extended_.clear();
+  upgrades_.clear();
+  chain_seconds_ = 0;
+}
+
 bool Search::allowed(int action, int before) const {
   const Action& a = m_.actions[action];
   if (a.once) return false;
+  if (!a.closes) return true;
   for (const int c : a.writes) {
     const int killer = m_.values[m_.cells[c].value].overwritten_by;
     if (killer < 0 || s_.runs(killer).empty()) continue;
@@ -229,7 +240,8 @@ bool Search::make(int action, int target, int before, Mode mode, int depth) {
   const std::size_t n_chain = chain_.size(), n_extended = extended_.size(), n_upgrades = upgrades_.size();
   const double seconds = chain_seconds_;
   const Action& a = m_.actions[action];
-  bool good = static_cast<int>(n_chain) < kLongestChain;
+  bool good = static_cast<int>(n_chain) < kLongestChain && chain_seconds_ <= chain_limit_;
+  ++ticks_;
   for (const auto& [in, out] : a.takes_over) good = good && (in == target || !s_.live_before(in, before));
   for (std::size_t i = 0; good && i < a.reads.size(); ++i) good = need(a.reads[i], target, before, mode, depth + 1);
   if (!good) {
@@ -253,12 +265,13 @@ bool Search::needed_after(int cell, int node) const { return s_.last_read(cell, 
 
 bool Search::need(int cell, int target, int before, Mode mode, int depth) {
   if (made_stamp_[cell] == stamp_) return true;
-  if (busy_stamp_[cell] == stamp_ || depth > 250) return false;
+  if (busy_stamp_[cell] == stamp_ || depth > 250 || ++n_needs_ > kMostNeeds) return false;
   const Cell& c = m_.cells[cell];
   int from = -1;
   if (cell != target) {
-    if (s_.live_before(cell, before)) return true;
-    from = s_.extendable_from(cell, before);
+    const Schedule::Presence there = s_.presence(cell, before);
+    if (there.live) return true;
+    from = there.from;
     if (from >= 0 && c.size == 0) return true;
     bool extend = from >= 0 && mode == Mode::kExtend;
     if (from >= 0 && mode == Mode::kFitting) {
@@ -308,7 +321,8 @@ bool Search::need(int cell, int target, int before, Mode mode, int depth) {
       }
     }
   }
-  if (!good && from >= 0) {
+  if (n_needs_ > kMostNeeds) good = false;
+  if (!good && from >= 0 && n_needs_ <= kMostNeeds) {
     extended_.emplace_back(cell, from);
     good = true;
   }
@@ -340,7 +354,8 @@ bool Search::need(int cell, int target, int before, Mode mode, int depth) {
 // Candidates against an overflow
 
 void Search::offer(Candidate&& c) {
-  c.score *= random_.between(0.7, 1.3);
+  best_score_ = std::max(best_score_, c.score);
+  c.score *= random_.between(0.4, 1.6);
   candidates_.push_back(std::move(c));
 }
 
@@ -367,22 +382,20 @@ double Search::chain_penalty(int track, const Gap& gap) {
   return penalty;
 }
 
-void Search::consider_eviction(int track, int node, const Gap& gap, Mode mode) {
-  ++stamp_;
-  chain_.clear();
-  extended_.clear();
-  upgrades_.clear();
-  chain_seconds_ = 0;
+void Search::consider_eviction(int track, int node, const Gap& gap, Mode mode, double relief) {
+  begin_chain();
   ticks_ += 4;
-  if (!need(gap.cell, gap.cell, gap.to, mode, 0)) return;
+  chain_limit_ = best_score_ > 0 ? 2.0 * relief / best_score_ : 1e300;
+  const bool good = need(gap.cell, gap.cell, gap.to, mode, 0);
+  chain_limit_ = 1e300;
+  if (!good) return;
   ticks_ += static_cast<std::int64_t>(chain_.size());
-  const Bytes size = m_.cells[gap.cell].size, limit = m_.limit[track];
-  Bytes at_node = size;
+  Bytes at_node = m_.cells[gap.cell].size;
   for (const auto& [cell, from] : extended_) {
     if (m_.cells[cell].track == track && s_.time().before(from, node)) at_node -= m_.cells[cell].size;
   }
   if (at_node <= 0) return;
-  double gain = s_.time().relief(track, gap.from, gap.to, size, limit) - chain_penalty(track, gap);
+  double gain = relief - chain_penalty(track, gap);
   if (gain <= 0) gain = 1e-6 * static_cast<double>(at_node);
   Candidate c;
   c.seconds = chain_seconds_;
@@ -402,11 +415,7 @@ void Search::consider_other_user(int track, int node, const Gap& gap) {
   for (const int other : list) {
     const Action& a = m_.actions[other];
     if (other == now || std::find(a.reads.begin(), a.reads.end(), gap.cell) != a.reads.end()) continue;
-    ++stamp_;
-    chain_.clear();
-    extended_.clear();
-    upgrades_.clear();
-    chain_seconds_ = 0;
+    begin_chain();
     ticks_ += 4;
     bool good = true;
     for (const auto& [in, out] : a.takes_over) good = good && !needed_after(in, gap.to);
@@ -466,9 +475,10 @@ void Search::consider_paging(int track, int node, const Gap& gap) {
 }
 
 void Search::consider_gap(int track, int node, const Gap& gap) {
-  consider_eviction(track, node, gap, Mode::kFitting);
-  if (switches_.chain_recompute) consider_eviction(track, node, gap, Mode::kRecompute);
-  if ((random_() & 3) == 0) consider_eviction(track, node, gap, Mode::kExtend);
+  const double relief = s_.time().relief(track, gap.from, gap.to, m_.cells[gap.cell].size, m_.limit[track]);
+  consider_eviction(track, node, gap, Mode::kFitting, relief);
+  if (switches_.chain_recompute) consider_eviction(track, node, gap, Mode::kRecompute, relief);
+  if ((random_() & 3) == 0) consider_eviction(track, node, gap, Mode::kExtend, relief);
   if (switches_.implementations) consider_other_user(track, node, gap);
   if (switches_.paging && m_.n_devices > 1) consider_paging(track, node, gap);
 }
@@ -519,11 +529,7 @@ void Search::consider_replacement(int track, int node) {
   const Bytes load = s_.time().load(track, node), limit = m_.limit[track];
   for (const int other : list) {
     if (other == now) continue;
-    ++stamp_;
-    chain_.clear();
-    extended_.clear();
-    upgrades_.clear();
-    chain_seconds_ = 0;
+    begin_chain();
     ticks_ += 6;
     bool good = true;
     for (const int r : m_.actions[other].reads) good = good && need(r, -1, node, Mode::kFitting, 0);
@@ -606,6 +612,7 @@ bool Search::repair(double cutoff, int max_moves, bool earliest) {
     if (s_.seconds() > cutoff) return false;
     if ((k & 15) == 15 && stop()) return false;
     candidates_.clear();
+    best_score_ = 0;
     collect_gaps(track, node);
     for (const Gap& gap : gaps_) consider_gap(track, node, gap);
     if (switches_.order && !gaps_.empty()) {
@@ -672,11 +679,7 @@ bool Search::try_remove(int node) {
 
 // Runs the step by another implementation, making what that reads.
 bool Search::swap_with_support(int node, int action, Mode mode) {
-  ++stamp_;
-  chain_.clear();
-  extended_.clear();
-  upgrades_.clear();
-  chain_seconds_ = 0;
+  begin_chain();
   for (const int r : m_.actions[action].reads) {
     if (!need(r, -1, node, mode, 0)) return false;
   }
@@ -843,12 +846,12 @@ bool Search::move_end() {
   return false;
 }
 
-// Takes back one to eight decisions.
+// Takes back one to twenty decisions.
 bool Search::ruin() {
   if (extras_stale_ || random_.below(50) == 0) refresh_extras();
   const int n = static_cast<int>(extras_.size());
   if (n == 0) return false;
-  const int k = std::min(n, 1 + random_.below(8));
+  const int k = std::min(n, 1 + random_.below(random_.below(2) == 0 ? 6 : 20));
   const bool together = switches_.contiguous && random_.below(2) == 0;
   int at = random_.below(n);
   bool any = false;
@@ -902,7 +905,7 @@ bool Search::make_feasible(std::int64_t ticks) {
   for (int round = 0; ticks_ < end && round < kMostRounds && !stop(); ++round) {
     const std::size_t mark = s_.mark();
     const bool earliest = round % 2 == 1;
-    if (repair(1e300, 200 + 20 * n, earliest)) {
+    if (repair(1e300, 100 + 6 * n, earliest)) {
       prune(mark);
       s_.commit();
       extras_stale_ = true;

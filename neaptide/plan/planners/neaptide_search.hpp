@@ -98,12 +98,13 @@ class Search {
   bool pick_overflow(bool earliest, int* track, int* node);
   void collect_gaps(int track, int node);
   void consider_gap(int track, int node, const Gap& gap);
-  void consider_eviction(int track, int node, const Gap& gap, Mode mode);
+  void consider_eviction(int track, int node, const Gap& gap, Mode mode, double relief);
   void consider_other_user(int track, int node, const Gap& gap);
   void consider_paging(int track, int node, const Gap& gap);
   void consider_replacement(int track, int node);
   void offer(Candidate&& c);
   bool apply(const Candidate& c);
+  void begin_chain();
   bool need(int cell, int target, int before, Mode mode, int depth);
   bool make(int action, int target, int before, Mode mode, int depth);
   bool needed_after(int cell, int node) const;
@@ -147,9 +148,12 @@ class Search {
   std::vector<std::pair<int, int>> extended_;  // cell, from
   std::vector<Upgrade> upgrades_;
   double chain_seconds_ = 0;
+  double chain_limit_ = 1e300;  // a dearer chain cannot win
+  double best_score_ = 0;       // among the candidates so far
   std::vector<int> made_stamp_;
   std::vector<int> busy_stamp_;
   int stamp_ = 0;
+  int n_needs_ = 0;
 };
 
 }  // namespace neaptide::plan::tide
