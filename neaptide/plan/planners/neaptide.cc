@@ -81,11 +81,15 @@ class Run {
 
   Plan plan() {
     const std::optional<Infeasible> impossible = prove_infeasible(problem_);
-    if (impossible) return refuse();
+    if (impossible) return refuse(reach_down());
     searches_.push_back(std::make_unique<Search>(model_, tide::starting_actions(model_), options_.seed, switches_));
     Search& first = *searches_[0];
     first.stop = [this] { return stopped(); };
-    if (!first.make_feasible(kFeasibleTicksPerOp * n_ops(problem_))) return refuse();
+    if (!first.make_feasible(kFeasibleTicksPerOp * n_ops(problem_))) {
+      const Found found = reach_down();  // what "min" finds must be found here too
+      first.adopt(found.sequence);
+      if (!first.has_best()) return refuse(found);
+    }
     report();
     first.improve(ticks_ / 10, 0.2);
     report();
@@ -100,6 +104,12 @@ class Run {
     }
     return finish();
   }
+
+  struct Found {
+    Model model;
+    tide::Sequence sequence;
+    Bytes budget = 0;
+  };
 
  private:
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
@@ -190,12 +200,12 @@ class Run {
     return plan;
   }
 
-  /// No plan found: say how far down one could go.
-  Plan refuse() {
-    const DeviceId device = worst_device();
-    const Found found = smallest(problem_, model_, device, switches_, options_.seed, [this] { return stopped(); });
-    return nothing_fits(problem_, steps_of(problem_, found.model, found.sequence));
+  Found reach_down() {
+    return smallest(problem_, model_, worst_device(), switches_, options_.seed, [this] { return stopped(); });
   }
+
+  /// No plan found: say how far down one could go.
+  Plan refuse(const Found& found) { return nothing_fits(problem_, steps_of(problem_, found.model, found.sequence)); }
 
   DeviceId worst_device() const {
     DeviceId worst(0);
@@ -211,12 +221,6 @@ class Run {
   }
 
  public:
-  struct Found {
-    Model model;
-    tide::Sequence sequence;
-    Bytes budget = 0;
-  };
-
   /// Bisection between what no plan can avoid and what a search has reached.
   static Found smallest(const Problem& problem, const Model& given, DeviceId device, const tide::Switches& switches,
                         std::uint64_t seed, const std::function<bool()>& stop) {
