@@ -71,7 +71,10 @@ bool has_steps(const plan::Plan& plan) {
 
 plan::Plan Rounds::attempt() {
   plan::Options options = options_;
-  if (cut_ != misses_) options.time_limit = seconds_left();
+  if (cut_ != misses_) {
+    options.time_limit = seconds_left();
+    options.diagnose = false;  // of a tightened budget nobody asks why nothing fits
+  }
   for (std::size_t i = 0; i < budgets_.size(); ++i) {
     const plan::DeviceId d(i);
     if (budgets_[d]) options.budgets[problem_.devices[d].name] = *budgets_[d] - cut_[d];

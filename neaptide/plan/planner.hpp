@@ -37,7 +37,8 @@ struct Options {
   std::uint64_t seed = 1;
   std::map<std::string, std::string> switches;    // named heuristics of a planner: "one-cut" -> "off"
   std::function<bool(const Progress&)> progress;  // called now and then, from the calling thread; false stops
-  bool pinned_implementations = false;            // only the first implementation of every op
+  bool diagnose = true;  // try hard for a tight budget, and say the smallest feasible one when nothing fits
+  bool pinned_implementations = false;  // only the first implementation of every op
 };
 
 struct Planner {

@@ -37,13 +37,6 @@ std::optional<double> share_of(const std::string& amount) {
   return percent / 100;
 }
 
-bool fits(const plan::Problem& problem, plan::DeviceId device, Bytes budget, std::string_view planner,
-          plan::Options options) {
-  options.budgets[problem.devices[device].name] = budget;
-  const plan::Plan plan = memory::plan_and_pack(problem, planner, options);
-  return plan.status != plan::Status::kInfeasible && !plan.steps.empty();
-}
-
 }  // namespace
 
 Bytes keep_all_peak(const plan::Problem& problem, plan::DeviceId device) {
@@ -54,20 +47,19 @@ Bytes smallest_budget(const plan::Problem& problem, plan::DeviceId device, std::
                       const plan::Options& options) {
   const plan::Problem chosen = plan::with_options(problem, options);
   const Bytes keep_all = keep_all_peak(chosen, device);
+  plan::Options tried = options;
+  tried.effort = 1;  // a plan is enough; it need not be a good one
+  tried.diagnose = false;
   Bytes enough = planner == "neaptide" ? plan::smallest_budget(problem, options, device)
                                        : plan::smallest_peak(chosen, device).bytes;
-  Bytes too_small = enough - 1;
-  for (Bytes step = keep_all / 256 + 1; !fits(problem, device, enough, planner, options); step *= 2) {
-    if (enough / 4 > keep_all) throw UserError("no budget of '{}' was found that is enough", problem.name);
-    too_small = enough;
-    enough = checked_add(enough, step, "the smallest budget");
+  // Just above the smallest peak most searches and layouts fail, and slowly: leave them room at once.
+  for (Bytes step = keep_all / 128 + 1; enough / 4 <= keep_all; step *= 2) {
+    const Bytes more = checked_add(enough, step, "the smallest budget");
+    enough = enough < keep_all ? std::min(more, keep_all) : more;
+    tried.budgets[problem.devices[device].name] = enough;
+    if (!memory::plan_and_pack(problem, planner, tried, {.time_limit = 1}).infeasible) return enough;
   }
-  const Bytes width = std::max<Bytes>(problem.devices[device].alignment, keep_all / 512);
-  while (enough - too_small > width) {
-    const Bytes middle = too_small + (enough - too_small) / 2;
-    (fits(problem, device, middle, planner, options) ? enough : too_small) = middle;
-  }
-  return enough;
+  throw UserError("no budget of '{}' was found that is enough", problem.name);
 }
 
 std::map<std::string, Bytes> resolve_budgets(const plan::Problem& problem, std::span<const std::string> words,

@@ -16,8 +16,8 @@ namespace neaptide::session {
 /// Peak of plan::keep_all_steps on a device: what per cents refer to.
 Bytes keep_all_peak(const plan::Problem& problem, plan::DeviceId device);
 
-/// The smallest budget on `device` for which planning and packing succeed (the other devices as in `options`), to
-/// within a 512th of the way from what no plan avoids to the keep-all peak, at least one alignment.
+/// The smallest budget on `device` found for which planning and packing succeed (the other devices as in `options`):
+/// from the smallest peak found upwards, in growing steps that begin at a 512th of the keep-all peak.
 Bytes smallest_budget(const plan::Problem& problem, plan::DeviceId device, std::string_view planner,
                       const plan::Options& options);
 

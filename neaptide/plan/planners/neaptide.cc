@@ -85,7 +85,9 @@ class Run {
     searches_.push_back(std::make_unique<Search>(model_, tide::starting_actions(model_), options_.seed, switches_));
     Search& first = *searches_[0];
     first.stop = [this] { return stopped(); };
-    if (!first.make_feasible(kFeasibleTicksPerOp * n_ops(problem_))) {
+    const std::int64_t ticks_per_op = options_.diagnose ? kFeasibleTicksPerOp : kProbeTicksPerOp;
+    if (!first.make_feasible(ticks_per_op * n_ops(problem_))) {
+      if (!options_.diagnose) return refuse({model_, tide::starting_actions(model_), 0});
       const Found found = reach_down();  // what "min" finds must be found here too
       first.adopt(found.sequence);
       if (!first.has_best()) return refuse(found);
