@@ -50,6 +50,8 @@ Bytes smallest_budget(const plan::Problem& problem, plan::DeviceId device, std::
   plan::Options tried = options;
   tried.effort = 1;  // a plan is enough; it need not be a good one
   tried.diagnose = false;
+  memory::PackOptions quick;
+  quick.time_limit = 1;
   Bytes enough = planner == "neaptide" ? plan::smallest_budget(problem, options, device)
                                        : plan::smallest_peak(chosen, device).bytes;
   // Just above the smallest peak most searches and layouts fail, and slowly: leave them room at once.
@@ -57,7 +59,7 @@ Bytes smallest_budget(const plan::Problem& problem, plan::DeviceId device, std::
     const Bytes more = checked_add(enough, step, "the smallest budget");
     enough = enough < keep_all ? std::min(more, keep_all) : more;
     tried.budgets[problem.devices[device].name] = enough;
-    if (!memory::plan_and_pack(problem, planner, tried, {.time_limit = 1}).infeasible) return enough;
+    if (!memory::plan_and_pack(problem, planner, tried, quick).infeasible) return enough;
   }
   throw UserError("no budget of '{}' was found that is enough", problem.name);
 }
