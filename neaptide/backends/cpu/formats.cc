@@ -62,8 +62,9 @@ const std::vector<NamedTag>& tags_of(std::size_t dims) {
   return found == table.end() ? none : found->second;
 }
 
-/// The name of the layout; "" when it has none. The library calls layouts equal that differ in the stride of a dimension
-/// of size one only, but its fast implementations look at that stride: a name with the same strides comes first.
+/// The name of the layout; "" when it has none. The library calls layouts equal that differ in the stride of a
+/// dimension of size one only, but its fast implementations look at that stride: a name with the same strides comes
+/// first.
 std::string name_of(const Desc& desc) {
   if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return "";
   const Dims dims = desc.get_dims(), strides = desc.get_strides();
