@@ -2,6 +2,7 @@
 //   plan problem.json 12000000
 #include <fmt/core.h>
 
+#include <neaptide/base/errors.hpp>
 #include <neaptide/memory/memory.hpp>
 #include <neaptide/plan/planner.hpp>
 

@@ -106,7 +106,7 @@ class Verifier {
     row.budget = budget.empty() ? "none" : budget;
     row.interrupted = interrupted;
     const std::vector<std::string> words = {budget};
-    choose_plan(model_.prepared, words, options_);
+    if (!interrupted) choose_plan(model_.prepared, words, options_);  // else: the plan of the row before
     row.bytes = model_.prepared.budget;
     row.planned = model_.prepared.feasible();
     row.cost = model_.prepared.plan.cost.seconds;
