@@ -12,7 +12,7 @@ FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", f"-I{ROOT}", "-x", "
 
 def sdk_includes():
     venv = pathlib.Path(os.environ.get("NEAPTIDE_VENV") or ROOT / "build/venv")
-    generated = sorted(ROOT.glob("build/*/neaptide/onnx"))
+    generated = sorted(ROOT.glob("build/*/parts/onnx/proto"))
     return [f"-I{venv / 'include'}"] + [f"-I{folder}" for folder in generated[:1]]
 
 

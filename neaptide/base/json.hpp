@@ -24,13 +24,13 @@ class JsonReader {
  public:
   JsonReader(const Json& value, std::string place) : value_(&value), place_(std::move(place)) {}
 
-  bool has(const char* key) const;              // present and not null
-  JsonReader at(const char* key) const;         // must be an object with this key
-  std::vector<JsonReader> items() const;        // must be an array
+  bool has(const char* key) const;                       // present and not null
+  JsonReader at(const char* key) const;                  // must be an object with this key
+  std::vector<JsonReader> items() const;                 // must be an array
   std::vector<JsonReader> items(const char* key) const;  // at(key).items(), or none when absent
   std::string string() const;
   std::int64_t integer(std::int64_t least = INT64_MIN) const;
-  double number(double least = -1e300) const;   // finite
+  double number(double least = -1e300) const;  // finite
   bool boolean() const;
   std::string string(const char* key) const { return at(key).string(); }
   std::int64_t integer(const char* key, std::int64_t least) const { return at(key).integer(least); }

@@ -54,12 +54,12 @@ Bytes smallest_budget(const plan::Problem& problem, plan::DeviceId device, std::
   quick.time_limit = 1;
   Bytes enough = planner == "neaptide" ? plan::smallest_budget(problem, options, device)
                                        : plan::smallest_peak(chosen, device).bytes;
-  // Just above the smallest peak most searches and layouts fail, and slowly: leave them room at once.
+  // Where the layout needs more than the peak, the steps are not small: each attempt that fails is slow.
   for (Bytes step = keep_all / 128 + 1; enough / 4 <= keep_all; step *= 2) {
-    const Bytes more = checked_add(enough, step, "the smallest budget");
-    enough = enough < keep_all ? std::min(more, keep_all) : more;
     tried.budgets[problem.devices[device].name] = enough;
     if (!memory::plan_and_pack(problem, planner, tried, quick).infeasible) return enough;
+    const Bytes more = checked_add(enough, step, "the smallest budget");
+    enough = enough < keep_all ? std::min(more, keep_all) : more;
   }
   throw UserError("no budget of '{}' was found that is enough", problem.name);
 }

@@ -7,7 +7,7 @@ namespace neaptide::memory {
 
 namespace {
 
-constexpr std::int64_t kPolish = 100'000'000;     // to come nearer to the load, where nothing depends on it
+constexpr std::int64_t kPolish = 100'000'000;    // to come nearer to the load, where nothing depends on it
 constexpr std::int64_t kRescue = 1'000'000'000;  // to come below a capacity that the load allows
 
 }  // namespace

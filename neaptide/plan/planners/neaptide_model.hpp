@@ -22,8 +22,8 @@ struct Action {
   Seconds seconds = 0;
   Bytes extra = 0;  // what the step holds beside its cells: workspace, less the outputs that reuse a block
   bool once = false;
-  bool closes = false;  // some value that it writes is overwritten later, and then it may not run again
-  std::vector<int> reads, writes;               // cells
+  bool closes = false;             // some value that it writes is overwritten later, and then it may not run again
+  std::vector<int> reads, writes;  // cells
   std::vector<std::pair<int, int>> takes_over;  // in place: the first cell ends, the second reuses its block
 };
 
