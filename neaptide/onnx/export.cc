@@ -50,6 +50,7 @@ class Exporter {
   pb::ModelProto run() {
     refuse_nodes_without_form();
     for (const graph::Value& v : graph_.values) names_.insert(v.name);
+    for (const ValueId v : graph_.outputs) read_.insert(name(v));  // also an input or a tensor that no node reads
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) write_node(NodeId(n));
     pb::GraphProto& g = *model_.mutable_graph();
     g.set_name(graph_.name.empty() ? "model" : graph_.name);

@@ -73,6 +73,16 @@ TEST(OnnxExport, WritesFusedActivationsAsNodes) {
   EXPECT_EQ(output_of(back, image), output_of(fused, image));
 }
 
+TEST(OnnxExport, WritesOutputsThatNoNodeMakesOrReads) {
+  graph::Builder b(ops::all());
+  const ValueId x = b.input("x", {graph::DType::kF32, {2}});
+  const ValueId c =
+      b.initialised("c", graph::ValueKind::kConstant, graph::tensor_of(graph::DType::kF32, {}, std::vector<float>{3}));
+  b.graph().name = "model";
+  const Graph g = b.take({x, c});
+  EXPECT_EQ(graph::to_text(parse(serialise(g), ops::all(), {}, "g")), graph::to_text(g));
+}
+
 TEST(OnnxExport, KeepsLargeWeightsInAnotherFile) {
   const std::string path = fresh_folder("large") + "/mlp.onnx";
   const Graph g = make("mlp", 1);
