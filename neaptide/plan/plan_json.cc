@@ -240,6 +240,12 @@ class Reader {
     for (const auto& [name, value] : entries(root_.at("options"))) plan.options.emplace_back(name, value.string());
   }
 
+  static int step_number(const JsonReader& r) {
+    const std::int64_t step = r.integer(0);
+    if (step > INT32_MAX) throw UserError("{} is {}; no plan has so many steps", r.place(), step);
+    return static_cast<int>(step);
+  }
+
   Layout read_layout(const JsonReader& r) const {
     Layout layout;
     layout.top = read_per_device(r.at("top"));
@@ -248,8 +254,8 @@ class Reader {
       Placement p;
       p.name = b.string("name");
       p.device = device(b.at("device"));
-      p.begin = static_cast<int>(b.integer("begin", 0));
-      p.end = static_cast<int>(b.integer("end", 0));
+      p.begin = step_number(b.at("begin"));
+      p.end = step_number(b.at("end"));
       p.bytes = b.integer("bytes", 0);
       p.offset = b.integer("offset", 0);
       layout.blocks.push_back(std::move(p));

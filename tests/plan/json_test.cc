@@ -59,6 +59,21 @@ TEST(PlanJson, ComesBackEqual) {
   }
 }
 
+TEST(PlanJson, RefusesAStepNumberThatDoesNotFit) {
+  const Problem p = random_problem(1, {});
+  const IdVector<DeviceTag, Bytes> stated(p.devices.size(), 8);
+  Plan plan;
+  plan.layout = Layout{.blocks = {{"v0", DeviceId(0), 0, 7, 8, 0}}, .top = stated, .load = stated};
+  std::string text = to_json(p, plan);
+  text.replace(text.find("\"end\": 7"), 8, "\"end\": 4294967297");
+  try {
+    plan_from_json(p, text, "p.json");
+    FAIL() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_STREQ(e.what(), "p.json.layout.blocks[0].end is 4294967297; no plan has so many steps");
+  }
+}
+
 TEST(PlanJson, AnInfeasibleAnswerComesBackEqual) {
   Problem p = random_problem(3);
   Options options;
