@@ -48,6 +48,17 @@ def classes(ours):
     table([ours["network"], "nodes", "ms in step", "ms alone"], rows + [whole])
 
 
+def row_of(name, ours, peers):
+    in_steps = mib(ours, "resident_in_steps")
+    row = [name, f"{ours['seconds']:.3f} s", f"{in_steps:.0f} MiB", f"{mib(ours):.0f} MiB"]
+    row += [f"{peers[m]['seconds']:.3f} s / {mib(peers[m]):.0f} MiB" if m in peers else "-" for m in MODES]
+    if not peers:
+        return row + ["-", "-"]
+    best = min(p["seconds"] for p in peers.values())
+    leanest = min(mib(p) for p in peers.values())
+    return row + [f"{ours['seconds'] / best:.2f}", f"{in_steps / leanest:.2f}"]
+
+
 def main():
     build = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent.parent / "build" / "release"
     program = next(iter(build.rglob("bench_step_time")), None)
@@ -60,21 +71,15 @@ def main():
         if ours is None:
             continue
         classes(ours)
+        half = run([program, name, BATCH, THREADS, STEPS, "50"])
         peers = {}
         for mode in MODES if torch else []:
             peer = run([pathlib.Path(torch) / "bin" / "python", HERE / "torch_step.py", name, BATCH, THREADS, STEPS, mode])
             if peer is not None:
                 peers[mode] = peer
-        in_steps = mib(ours, "resident_in_steps")
-        row = [name, f"{ours['seconds']:.3f} s", f"{in_steps:.0f} MiB", f"{mib(ours):.0f} MiB"]
-        row += [f"{peers[m]['seconds']:.3f} s / {mib(peers[m]):.0f} MiB" if m in peers else "-" for m in MODES]
-        if peers:
-            best = min(p["seconds"] for p in peers.values())
-            leanest = min(mib(p) for p in peers.values())
-            row += [f"{ours['seconds'] / best:.2f}", f"{in_steps / leanest:.2f}"]
-        else:
-            row += ["-", "-"]
-        rows.append(row)
+        rows.append(row_of(name, ours, peers))
+        if half is not None:
+            rows.append(row_of(f"{name} at half its peak", half, peers))
     table(["network", "step", "in steps", "with planning"] + [f"torch {m}" for m in MODES] + ["time ratio", "memory ratio"], rows)
 
 

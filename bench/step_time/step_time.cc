@@ -1,7 +1,7 @@
-// Times the training step of a well-known network with everything kept in memory, and says by operator class where the
-// time goes: the step beside the sum of what its primitives take alone.
+// Times the training step of a well-known network, with everything kept in memory or at a share of that peak, and says
+// by operator class where the time goes: the step beside the sum of what its primitives take alone.
 //
-//   bench_step_time resnet50 [batch 8] [threads 2] [steps 7]
+//   bench_step_time resnet50 [batch 8] [threads 2] [steps 7] [per cent of the keep-all peak 100]
 //
 // One JSON object on stdout.
 #include <sys/resource.h>
@@ -93,7 +93,19 @@ struct Class {
   Seconds in_step = 0, alone = 0;
 };
 
-int run(const std::string& name, std::int64_t batch, int threads, int steps) {
+/// The keep-all plan, or the default planner's within `percent` of its peak.
+plan::Plan plan_at(const plan::Problem& problem, int percent) {
+  plan::Plan keep_all = memory::plan_and_pack(problem, "keep-all", {});
+  if (percent >= 100) return keep_all;
+  plan::Options options;
+  options.budgets["cpu:0"] = keep_all.peak[plan::DeviceId(std::size_t{0})] * percent / 100;
+  plan::Plan plan = memory::plan_and_pack(problem, "neaptide", options);
+  if (plan.infeasible)
+    throw UserError("no plan fits {} per cent; {} bytes would be enough", percent, plan.infeasible->smallest);
+  return plan;
+}
+
+int run(const std::string& name, std::int64_t batch, int threads, int steps, int percent) {
   const Bytes idle = status("VmRSS");
   nlohmann::json resident;
   const auto backend = backends::cpu::make(threads);
@@ -106,7 +118,7 @@ int run(const std::string& name, std::int64_t batch, int threads, int steps) {
   const cost::CostTable table = runtime::measure(network.graph, ops, machine.devices[0], *backend, cache, {});
   resident["operators measured"] = status("VmHWM");
   const lower::Lowered lowered = lower::lower(network.graph, ops, machine, table);
-  const plan::Plan plan = memory::plan_and_pack(lowered.problem, "keep-all", {});
+  const plan::Plan plan = plan_at(lowered.problem, percent);
   runtime::Program program =
       runtime::Program::compile(network.graph, ops, lowered, table, plan, *backend, {.strict = false, .trace = true});
   network.graph.data.clear();  // the arena holds the weights now
@@ -141,6 +153,8 @@ int run(const std::string& name, std::int64_t batch, int threads, int steps) {
   nlohmann::json out = {{"network", name},
                         {"batch", batch},
                         {"threads", threads},
+                        {"percent", percent},
+                        {"planning_seconds", plan.seconds_spent},
                         {"seconds", times[times.size() / 2]},
                         {"fastest", times.front()},
                         {"primitives", primitives},
@@ -162,12 +176,12 @@ int run(const std::string& name, std::int64_t batch, int threads, int steps) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::cerr << "usage: bench_step_time NETWORK [BATCH] [THREADS] [STEPS]\n";
+    std::cerr << "usage: bench_step_time NETWORK [BATCH] [THREADS] [STEPS] [PERCENT]\n";
     return 2;
   }
   const auto number = [&](int i, int otherwise) { return argc > i ? std::atoi(argv[i]) : otherwise; };
   try {
-    return neaptide::run(argv[1], number(2, 8), number(3, 2), number(4, 7));
+    return neaptide::run(argv[1], number(2, 8), number(3, 2), number(4, 7), number(5, 100));
   } catch (const neaptide::Error& e) {
     std::cerr << e.what() << "\n";
     return 1;
