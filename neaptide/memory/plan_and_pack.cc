@@ -37,6 +37,9 @@ class Rounds {
 
   plan::Plan run();
 
+  /// After run(): plans were found, but no layout of theirs fits.
+  bool only_layouts_failed() const { return nearest_ && !best_; }
+
  private:
   plan::Plan attempt();
   PerDevice overflow(const plan::Plan& plan) const;
@@ -198,14 +201,21 @@ plan::Plan Rounds::run() {
   }
   if (!best_) return nothing_fits();
   restate_proof(*best_);
-  return *std::move(best_);
+  return *best_;
 }
 
 }  // namespace
 
 plan::Plan plan_and_pack(const plan::Problem& problem, std::string_view planner, const plan::Options& options,
                          const PackOptions& pack_options) {
-  return Rounds(problem, planner, options, pack_options).run();
+  Rounds rounds(problem, planner, options, pack_options);
+  plan::Plan plan = rounds.run();
+  if (!rounds.only_layouts_failed() || options.effort == 1) return plan;
+  // A plan that was improved for long may leave its blocks no room where the first plan found does.
+  plan::Options least = options;
+  least.effort = 1;
+  plan::Plan first = Rounds(problem, planner, least, pack_options).run();
+  return first.infeasible ? plan : first;
 }
 
 }  // namespace neaptide::memory
