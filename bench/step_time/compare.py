@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Step time and peak resident memory of Neaptide beside PyTorch's modes, measured one after the other.
 
     python compare.py BUILD_DIR [NETWORK ...]      (default: all four)
