@@ -59,6 +59,7 @@ std::vector<std::pair<std::string, std::string>> as_given(const Options& options
   if (options.effort != 0) out.emplace_back("effort", fmt::format("{}", options.effort));
   if (options.gap != 0) out.emplace_back("gap", fmt::format("{}", options.gap));
   if (options.pinned_implementations) out.emplace_back("pinned_implementations", "true");
+  if (!options.start.empty()) out.emplace_back("start", fmt::format("{} steps", options.start.size()));
   out.emplace_back("threads", fmt::format("{}", options.threads));
   for (const auto& [name, value] : options.switches) out.emplace_back(name, value);
   return out;

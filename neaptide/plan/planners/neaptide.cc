@@ -13,6 +13,7 @@
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/planners/neaptide_search.hpp"
+#include "neaptide/plan/planners/neaptide_start.hpp"
 #include "neaptide/plan/simulate.hpp"
 
 namespace neaptide::plan {
@@ -86,7 +87,7 @@ class Run {
     Search& first = *searches_[0];
     first.stop = [this] { return stopped(); };
     const std::int64_t ticks_per_op = options_.diagnose ? kFeasibleTicksPerOp : kProbeTicksPerOp;
-    if (!first.make_feasible(ticks_per_op * n_ops(problem_))) {
+    if (!make_feasible(first, ticks_per_op * n_ops(problem_))) {
       if (!options_.diagnose) return refuse({model_, tide::starting_actions(model_), 0});
       const Found found = reach_down();  // what "min" finds must be found here too
       first.adopt(found.sequence);
@@ -121,6 +122,18 @@ class Run {
     if (elapsed() < options_.time_limit) return false;
     out_of_time_ = true;
     return true;
+  }
+
+  /// From the given plan where there is one, and from the beginning; the better one becomes current.
+  bool make_feasible(Search& s, std::int64_t ticks) {
+    if (options_.start.empty()) return s.make_feasible(ticks);
+    const tide::Sequence cold = s.current().sequence();
+    s.adopt(tide::sequence_of(model_, options_.start));
+    s.make_feasible(ticks);
+    s.adopt(cold);
+    s.make_feasible(ticks);
+    if (s.has_best()) s.adopt(s.best());
+    return s.has_best();
   }
 
   const Search& best() const {
