@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/planner/max_batch.hpp"
 #include "neaptide/base/errors.hpp"
 #include "neaptide/plan/certify.hpp"
 #include "neaptide/plan/planner.hpp"
@@ -285,6 +286,7 @@ int main(int argc, char** argv) {
     run_instances();
     run_chains();
     run_transformers();
+    bench::run_max_batch(effort);
   } catch (const Error& e) {
     fmt::print(stderr, "{}\n", e.what());
     return 1;
