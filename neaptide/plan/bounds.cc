@@ -9,15 +9,11 @@
 
 #include "neaptide/base/errors.hpp"
 #include "neaptide/base/json.hpp"
+#include "neaptide/plan/facts.hpp"
 #include "neaptide/plan/simulate.hpp"
 
 namespace neaptide::plan {
 namespace {
-
-using Units = std::int64_t;  // of time: 2^unit_log2 seconds
-__extension__ typedef __int128 Wide;
-
-constexpr Units kNoLimit = Units{1} << 61;
 
 /// Minimum cut by blocking flows (Dinic). Capacities and the total stay below 2^62.
 class Flow {
@@ -115,107 +111,6 @@ Wide Flow::run(int source, int sink) {
     total += push(source, sink);
   }
   return total;
-}
-
-struct ValueInfo {
-  BufferId buffer;
-  int version = 0;
-  std::vector<OpId> makers;
-  bool at_end = false;
-};
-
-/// Largest double that is at most units x 2^log2.
-Seconds seconds_down(Wide units, int log2) {
-  if (units <= 0) return 0;
-  int shift = 0;
-  while (units >> shift > (Wide{1} << 53) - 1) ++shift;
-  return std::ldexp(static_cast<double>(static_cast<std::int64_t>(units >> shift)), shift + log2);
-}
-
-/// What the bounds need of a problem: values, makers, reads that no implementation avoids, necessary ops.
-struct Facts {
-  explicit Facts(const Problem& p);
-  Units units(Seconds s) const { return static_cast<Units>(std::floor(std::ldexp(s, -unit_log2))); }
-
-  const Problem& problem;
-  Versions versions_;
-  std::vector<std::vector<int>> value_of;  // [buffer][version]
-  std::vector<ValueInfo> values;
-  std::vector<std::vector<int>> reads;   // by op: values that every implementation reads
-  std::vector<std::vector<int>> writes;  // by op: values that some implementation writes
-  std::vector<char> necessary;
-  std::vector<Seconds> least;  // by op
-  std::vector<int> position;   // by op, in the order
-  int unit_log2 = 0;
-  Wide floor_units = 0;
-};
-
-Facts::Facts(const Problem& p) : problem(p), versions_(versions(p)), value_of(p.buffers.size()) {
-  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    const int last = versions_.last[BufferId(b)];
-    for (int v = 0; v <= last; ++v) {
-      value_of[b].push_back(static_cast<int>(values.size()));
-      values.push_back({BufferId(b), v, {}, v == last && p.buffers[BufferId(b)].keep});
-    }
-  }
-  for (std::size_t o = 0; o < p.ops.size(); ++o) {
-    const Op& op = p.ops[OpId(o)];
-    std::map<int, std::size_t> n_reads;
-    std::vector<int> written;
-    Seconds fastest = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < op.impls.size(); ++i) {
-      const Impl& impl = op.impls[i];
-      fastest = std::min(fastest, impl.seconds);
-      for (std::size_t r = 0; r < impl.reads.size(); ++r) {
-        if (versions_.read[o][i][r] >= 0) ++n_reads[value_of[impl.reads[r].index()][versions_.read[o][i][r]]];
-      }
-      for (std::size_t w = 0; w < impl.writes.size(); ++w) {
-        written.push_back(value_of[impl.writes[w].index()][versions_.write[o][i][w]]);
-      }
-    }
-    std::sort(written.begin(), written.end());
-    written.erase(std::unique(written.begin(), written.end()), written.end());
-    for (const int v : written) values[v].makers.push_back(OpId(o));
-    reads.emplace_back();
-    for (const auto& [v, n] : n_reads) {
-      if (n == op.impls.size()) reads.back().push_back(v);
-    }
-    writes.push_back(std::move(written));
-    least.push_back(fastest);
-  }
-  position.resize(p.ops.size());
-  for (std::size_t i = 0; i < p.order.size(); ++i) position[p.order[i].index()] = static_cast<int>(i);
-
-  necessary.assign(p.ops.size(), 0);
-  std::vector<std::size_t> open;
-  const auto need_op = [&](std::size_t o) {
-    if (necessary[o]) return;
-    necessary[o] = 1;
-    open.push_back(o);
-  };
-  const auto need_value = [&](int v) {
-    const bool homed = values[v].version == 0 && p.buffers[values[v].buffer].home;
-    if (!homed && values[v].makers.size() == 1) need_op(values[v].makers[0].index());
-  };
-  for (std::size_t o = 0; o < p.ops.size(); ++o) {
-    if (p.ops[OpId(o)].once) need_op(o);
-  }
-  for (std::size_t v = 0; v < values.size(); ++v) {
-    if (values[v].at_end) need_value(static_cast<int>(v));
-  }
-  while (!open.empty()) {
-    const std::size_t o = open.back();
-    open.pop_back();
-    for (const int v : reads[o]) need_value(v);
-  }
-  double total = 0;
-  for (const Seconds s : least) total += s;
-  int exponent = 0;
-  if (total > 0) std::frexp(total, &exponent);
-  unit_log2 = exponent - 58;  // the sum of all costs stays below 2^59 units
-  for (std::size_t o = 0; o < p.ops.size(); ++o) {
-    if (necessary[o]) floor_units += units(least[o]);
-  }
 }
 
 std::string floor_certificate() {
