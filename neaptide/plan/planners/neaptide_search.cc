@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "neaptide/base/errors.hpp"
 
@@ -610,7 +611,7 @@ bool Search::repair(double cutoff, int max_moves, bool earliest) {
     int track = -1, node = -1;
     if (!pick_overflow(earliest, &track, &node)) return s_.seconds() <= cutoff;
     if (s_.seconds() > cutoff) return false;
-    if ((k & 15) == 15 && stop()) return false;
+    if (ticks_ >= last_tick_ || ((k & 15) == 15 && stop())) return false;
     candidates_.clear();
     best_score_ = 0;
     collect_gaps(track, node);
@@ -902,6 +903,7 @@ bool Search::move_step() {
 bool Search::make_feasible(std::int64_t ticks) {
   const std::int64_t end = ticks_ + ticks;
   const int n = static_cast<int>(s_.sequence().actions.size());
+  last_tick_ = end;
   for (int round = 0; ticks_ < end && round < kMostRounds && !stop(); ++round) {
     const std::size_t mark = s_.mark();
     const bool earliest = round % 2 == 1;
@@ -919,6 +921,7 @@ bool Search::make_feasible(std::int64_t ticks) {
 
 void Search::improve(std::int64_t ticks, double warmth) {
   const std::int64_t begin = ticks_, end = ticks_ + ticks;
+  last_tick_ = std::numeric_limits<std::int64_t>::max();
   for (int k = 0; ticks_ < end && best_seconds_ > floor; ++k) {
     if ((k & 15) == 0 && stop()) return;
     ++ticks_;

@@ -138,6 +138,7 @@ class Search {
   double reference_seconds_ = 0;  // the same ops by their fastest implementations
   double epsilon_ = 0;
   std::int64_t ticks_ = 0;
+  std::int64_t last_tick_ = 0;  // repairs end there
   std::vector<std::vector<int>> track_cells_;
   std::vector<Gap> gaps_;
   std::vector<int> extras_;
