@@ -26,7 +26,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kMostDefaultTicks = 15'000'000;  // one to two seconds on one core
 constexpr std::int64_t kDefaultTicksPerOp = 30'000;
 constexpr std::int64_t kFeasibleTicksPerOp = 20'000;
+constexpr std::int64_t kMostFeasibleTicks = 60'000'000;
 constexpr std::int64_t kProbeTicksPerOp = 4'000;  // of one probe for the smallest budget
+constexpr std::int64_t kMostProbeTicks = 12'000'000;
 constexpr double kSame = 1e-12;
 
 tide::Switches read_switches(const Options& options) {
@@ -44,6 +46,12 @@ tide::Switches read_switches(const Options& options) {
 }
 
 std::int64_t n_ops(const Problem& problem) { return static_cast<std::int64_t>(problem.ops.size()); }
+std::int64_t feasible_ticks(const Problem& problem) {
+  return std::min(kMostFeasibleTicks, kFeasibleTicksPerOp * n_ops(problem));
+}
+std::int64_t probe_ticks(const Problem& problem) {
+  return std::min(kMostProbeTicks, kProbeTicksPerOp * n_ops(problem));
+}
 
 /// The steps of a sequence of actions. What may end anywhere ends where the schedule says; all other frees follow.
 std::vector<Step> steps_of(const Problem& problem, const Model& model, const tide::Sequence& sequence) {
@@ -86,8 +94,7 @@ class Run {
     searches_.push_back(std::make_unique<Search>(model_, tide::starting_actions(model_), options_.seed, switches_));
     Search& first = *searches_[0];
     first.stop = [this] { return stopped(); };
-    const std::int64_t ticks_per_op = options_.diagnose ? kFeasibleTicksPerOp : kProbeTicksPerOp;
-    if (!make_feasible(first, ticks_per_op * n_ops(problem_))) {
+    if (!make_feasible(first, options_.diagnose ? feasible_ticks(problem_) : probe_ticks(problem_))) {
       if (!options_.diagnose) return refuse({model_, tide::starting_actions(model_), 0});
       const Found found = reach_down();  // what "min" finds must be found here too
       first.adopt(found.sequence);
@@ -256,7 +263,7 @@ class Run {
       model.limit[t] = target;
       Search s(model, found.sequence, seed + static_cast<std::uint64_t>(probe), switches);
       s.stop = stop;
-      if (s.make_feasible(kProbeTicksPerOp * n_ops(problem))) {
+      if (s.make_feasible(probe_ticks(problem))) {
         found.sequence = s.best();
         high = std::min(high, peak(s, true));
       } else {
