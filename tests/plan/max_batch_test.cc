@@ -8,7 +8,7 @@
 #include "neaptide/base/errors.hpp"
 #include "neaptide/base/json.hpp"
 #include "neaptide/plan/simulate.hpp"
-#include "tests/plan/random_problems.hpp"
+#include "tests/plan/random_problem.hpp"
 
 namespace neaptide::plan {
 namespace {
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 /// A budget that some small batches keep and larger ones do not.
 BatchFamily family_of(std::uint64_t seed) {
-  Problem p = random_problem(seed, {.n_ops = 5, .updates = false});
+  Problem p = random_problem(seed, {.n_ops = 5, .homes = false});
   const Bytes peak = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
   p.devices[DeviceId(0)].budget = 5 * peak + static_cast<Bytes>(seed % 7);
   return growing_from(p, 1);

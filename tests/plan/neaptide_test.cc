@@ -13,7 +13,7 @@
 #include "neaptide/plan/planners/neaptide_search.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/verify.hpp"
-#include "tests/plan/random_problems.hpp"
+#include "tests/plan/random_problem.hpp"
 
 namespace neaptide::plan {
 namespace {
@@ -24,10 +24,10 @@ using tide::Schedule;
 using tide::Search;
 using tide::Timeline;
 
-std::vector<RandomOptions> kinds() {
+std::vector<RandomProblem> kinds() {
   return {{.n_ops = 7},
-          {.n_ops = 9, .implementations = false, .updates = false},
-          {.n_ops = 8, .two_devices = true},
+          {.n_ops = 9, .implementations = false, .homes = false},
+          {.n_ops = 8, .n_devices = 2},
           {.n_ops = 8, .host = true}};
 }
 
@@ -115,14 +115,14 @@ Options tight(const Problem& p, double part) {
   const Bytes low = smallest_peak(p, DeviceId(0)).bytes;
   const Bytes high = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
   Options o;
-  o.budgets["d"] = low + static_cast<Bytes>(part * static_cast<double>(std::max<Bytes>(0, high - low)));
+  o.budgets["d0"] = low + static_cast<Bytes>(part * static_cast<double>(std::max<Bytes>(0, high - low)));
   o.effort = 20'000;
   return o;
 }
 
 TEST(Neaptide, PlansAreLegalAndBoundsAreCertified) {
   int n_feasible = 0, n_all = 0;
-  for (const RandomOptions& kind : kinds()) {
+  for (const RandomProblem& kind : kinds()) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const Problem p = random_problem(seed, kind);
       ASSERT_EQ(check(p), std::vector<std::string>{});
@@ -144,7 +144,7 @@ TEST(Neaptide, PlansAreLegalAndBoundsAreCertified) {
 // The oracle knows every legal sequence: no bound above it, no plan below it, and it finds what we find.
 TEST(Neaptide, TheOptimumLiesBetweenBoundAndPlan) {
   int n_optimal = 0, n_feasible = 0;
-  for (const RandomOptions& kind : {RandomOptions{.n_ops = 5}, RandomOptions{.n_ops = 5, .two_devices = true}}) {
+  for (const RandomProblem& kind : {RandomProblem{.n_ops = 5}, RandomProblem{.n_ops = 5, .n_devices = 2}}) {
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
       const Problem p = random_problem(seed, kind);
       Options o = tight(p, 0.5);
@@ -197,7 +197,7 @@ TEST(Neaptide, SmallestBudgetCanBeMet) {
     Options o = tight(p, 1.0);
     const Bytes least = smallest_budget(p, o);
     EXPECT_GE(least, smallest_peak(p, DeviceId(0)).bytes);
-    o.budgets["d"] = least;
+    o.budgets["d0"] = least;
     EXPECT_FALSE(make_plan(p, "neaptide", o).infeasible.has_value()) << "seed " << seed;
   }
 }

@@ -16,6 +16,7 @@ namespace neaptide::plan {
 struct RandomProblem {
   int n_ops = 8;
   int n_devices = 1;
+  bool host = false;            // one more device, which only holds buffers; every second home may leave for it
   bool implementations = true;  // up to 3 per op, with workspaces
   bool in_place = true;
   bool once = true;              // besides the last op
@@ -24,8 +25,13 @@ struct RandomProblem {
   bool ways = true;              // a second op that writes the same value
   bool optional_outputs = true;  // a second output that only some implementation writes, and another op may read
   bool chain = false;            // op i reads only op i - 1 (forward and backward halves when even)
+  bool copies = false;           // some buffers have copy seconds of their own, and links differ
+  bool energy = false;           // joules everywhere
+  bool zeros = false;            // one size in four and one cost in four is zero
   int most_bytes = 20;
   int most_seconds = 9;
+  Bytes byte_unit = 1;  // sizes and costs are multiples of these
+  Seconds second_unit = 1;
 };
 
 /// A problem that passes check(). Same seed, same problem.
@@ -36,16 +42,14 @@ class RandomProblemMaker {
   Problem run() {
     for (int d = 0; d < shape_.n_devices; ++d)
       p_.devices.push_back({.name = "d" + std::to_string(d), .budget = std::nullopt, .alignment = chance(5) ? 4 : 1});
-    for (int a = 0; a < shape_.n_devices; ++a) {
-      for (int b = 0; b < shape_.n_devices; ++b) {
-        if (a != b) p_.links.push_back({DeviceId(a), DeviceId(b), 0.5, 4.0});
-      }
-    }
+    if (shape_.host) p_.devices.push_back({.name = "host"});
+    add_links();
     p_.name = "random";
     const int n_weights = shape_.homes ? below(3) : 0;
     for (int w = 0; w < n_weights; ++w) add_weight(w);
     for (int i = 0; i < shape_.n_ops; ++i) add_op(i);
     keep_something();
+    if (shape_.copies) add_copies();
     for (std::size_t i = 0; i < p_.ops.size(); ++i) p_.order.emplace_back(i);
     return std::move(p_);
   }
@@ -54,17 +58,51 @@ class RandomProblemMaker {
   int below(int n) { return n <= 1 ? 0 : static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
   bool chance(int one_in) { return below(one_in) == 0; }
 
+  Bytes bytes(int least) {
+    if (shape_.zeros && chance(4)) return 0;
+    return (least + below(shape_.most_bytes)) * shape_.byte_unit;
+  }
+
+  Seconds seconds() {
+    if (shape_.zeros && chance(4)) return 0;
+    return below(shape_.most_seconds + 1) * shape_.second_unit;
+  }
+
+  void add_links() {
+    const int n = static_cast<int>(p_.devices.size());
+    for (int a = 0; a < n; ++a) {
+      for (int b = 0; b < n; ++b) {
+        if (a == b) continue;
+        const int slower = shape_.copies ? 1 + below(3) : 1;
+        Link link{.from = DeviceId(a), .to = DeviceId(b), .latency = 0.5 * slower * shape_.second_unit};
+        link.bytes_per_second = 4.0 * static_cast<double>(shape_.byte_unit) / (slower * shape_.second_unit);
+        p_.links.push_back(link);
+      }
+    }
+  }
+
+  void add_copies() {
+    const int n = static_cast<int>(p_.devices.size());
+    for (std::size_t b = 0; b < p_.buffers.size() && n > 1; ++b) {
+      if (!chance(4)) continue;
+      const int from = below(n), to = (from + 1 + below(n - 1)) % n;
+      CopyCost copy{.buffer = BufferId(b), .from = DeviceId(from), .to = DeviceId(to), .seconds = seconds()};
+      if (shape_.energy) copy.joules = below(5);
+      p_.copies.push_back(copy);
+    }
+  }
+
   BufferId add_buffer(const std::string& name) {
     Buffer b;
     b.name = name;
-    b.bytes = 1 + below(shape_.most_bytes);
+    b.bytes = bytes(1);
     return p_.buffers.push_back(b);
   }
 
   void add_weight(int w) {
     const BufferId b = add_buffer("w" + std::to_string(w));
     p_.buffers[b].home = DeviceId(0);
-    p_.buffers[b].pageable = shape_.n_devices > 1 && chance(3);
+    p_.buffers[b].pageable = (shape_.n_devices > 1 && chance(3)) || (shape_.host && chance(2));
     p_.buffers[b].keep = chance(2);
     values_.push_back(b);
     weights_.push_back(b);
@@ -78,7 +116,8 @@ class RandomProblemMaker {
     Impl first;
     first.name = "i0";
     first.device = DeviceId(below(shape_.n_devices));
-    first.seconds = below(shape_.most_seconds + 1);
+    first.seconds = seconds();
+    if (shape_.energy) first.joules = below(shape_.most_seconds + 1);
     pick_reads(first, i);
     if (update) {
       add_update(op, first);
@@ -137,7 +176,7 @@ class RandomProblemMaker {
     const BufferId extra = add_buffer("x" + std::to_string(i));
     Impl more = op.impls.front();
     more.name = "extra";
-    more.seconds += below(3);
+    more.seconds += below(3) * shape_.second_unit;
     more.writes = {out, extra};
     op.impls.push_back(more);
     if (chance(2)) {  // repeats itself from what it saved
@@ -156,8 +195,9 @@ class RandomProblemMaker {
       Impl other = op.impls.front();
       other.name = "i" + std::to_string(k + 1);
       other.device = DeviceId(below(shape_.n_devices));
-      other.seconds = below(shape_.most_seconds + 1);
-      other.workspace = chance(2) ? below(shape_.most_bytes) : 0;
+      other.seconds = seconds();
+      if (shape_.energy) other.joules = below(shape_.most_seconds + 1);
+      other.workspace = chance(2) ? bytes(0) : 0;
       if (shape_.in_place && !other.reads.empty() && chance(2)) try_in_place(other, out);
       if (!optional_.empty() && chance(3)) {
         const BufferId extra = optional_[static_cast<std::size_t>(below(static_cast<int>(optional_.size())))];

@@ -5,15 +5,15 @@
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/planner.hpp"
 #include "neaptide/plan/simulate.hpp"
-#include "tests/plan/random_problems.hpp"
+#include "tests/plan/random_problem.hpp"
 
 namespace neaptide::plan {
 namespace {
 
-std::vector<RandomOptions> kinds() {
+std::vector<RandomProblem> kinds() {
   return {{.n_ops = 9},
-          {.n_ops = 12, .implementations = false, .updates = false},
-          {.n_ops = 10, .two_devices = true},
+          {.n_ops = 12, .implementations = false, .homes = false},
+          {.n_ops = 10, .n_devices = 2},
           {.n_ops = 10, .host = true}};
 }
 
@@ -21,14 +21,14 @@ Options tight(const Problem& p, double part) {
   const Bytes low = smallest_peak(p, DeviceId(0)).bytes;
   const Bytes high = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
   Options o;
-  o.budgets["d"] = low + static_cast<Bytes>(part * static_cast<double>(std::max<Bytes>(0, high - low)));
+  o.budgets["d0"] = low + static_cast<Bytes>(part * static_cast<double>(std::max<Bytes>(0, high - low)));
   o.effort = 20'000;
   return o;
 }
 
 TEST(Start, AGivenPlanThatFitsIsNeverMadeWorse) {
   int n = 0;
-  for (const RandomOptions& kind : kinds()) {
+  for (const RandomProblem& kind : kinds()) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const Problem p = random_problem(seed, kind);
       Options o = tight(p, 0.4);
@@ -46,7 +46,7 @@ TEST(Start, AGivenPlanThatFitsIsNeverMadeWorse) {
 
 TEST(Start, AGivenPlanThatIsOverBudgetIsRepaired) {
   int n = 0;
-  for (const RandomOptions& kind : kinds()) {
+  for (const RandomProblem& kind : kinds()) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const Problem p = random_problem(seed, kind);
       Options o = tight(p, 0.5);
