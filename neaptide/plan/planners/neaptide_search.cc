@@ -224,9 +224,16 @@ void Search::begin_chain() {
   chain_seconds_ = 0;
 }
 
+// With the order fixed, an op runs again, but not for the first time, out of its place.
+bool Search::keeps_order(int op, int before) const {
+  if (switches_.order || op < 0) return true;
+  const auto& runs = s_.runs(op);
+  return std::any_of(runs.begin(), runs.end(), [&](int run) { return s_.time().before(run, before); });
+}
+
 bool Search::allowed(int action, int before) const {
   const Action& a = m_.actions[action];
-  if (a.once) return false;
+  if (a.once || !keeps_order(a.op, before)) return false;
   if (!a.closes) return true;
   for (const int c : a.writes) {
     const int killer = m_.values[m_.cells[c].value].overwritten_by;

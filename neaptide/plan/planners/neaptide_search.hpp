@@ -108,6 +108,7 @@ class Search {
   bool need(int cell, int target, int before, Mode mode, int depth);
   bool make(int action, int target, int before, Mode mode, int depth);
   bool needed_after(int cell, int node) const;
+  bool keeps_order(int op, int before) const;
   bool allowed(int action, int before) const;
   double chain_penalty(int track, const Gap& gap);
   void prune(std::size_t mark);
