@@ -10,14 +10,14 @@ set_target_properties(neaptide_planner PROPERTIES EXPORT_NAME plan)
 add_library(neaptide::plan ALIAS neaptide_planner)
 
 add_library(neaptide_everything INTERFACE)
-target_link_libraries(neaptide_everything INTERFACE neaptide_session)
+target_link_libraries(neaptide_everything INTERFACE neaptide_session neaptide_report)
 set_target_properties(neaptide_everything PROPERTIES EXPORT_NAME neaptide)
 add_library(neaptide::neaptide ALIAS neaptide_everything)
 
 # A part belongs to the set of the first target that needs it.
 set(PLANNER_PARTS neaptide_flags neaptide_base neaptide_milp neaptide_plan neaptide_memory neaptide_planner)
 set(OTHER_PARTS neaptide_graph neaptide_ops neaptide_onnx_schema neaptide_onnx neaptide_autodiff neaptide_passes
-    neaptide_cost neaptide_lower neaptide_runtime neaptide_backend_reference neaptide_backend_cpu neaptide_session
+    neaptide_cost neaptide_lower neaptide_runtime neaptide_backend_reference neaptide_backend_cpu neaptide_session neaptide_report
     neaptide_everything)
 foreach(SET PLANNER OTHER)
   set(PRESENT)

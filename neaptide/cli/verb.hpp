@@ -31,6 +31,6 @@ struct Verb {
 };
 
 extern const Verb kCertifyVerb, kDoctorVerb, kEvalVerb, kExportVerb, kInferVerb, kInspectVerb, kPackVerb, kPlanVerb,
-    kProfileVerb, kTraceVerb, kTrainVerb, kVerifyVerb, kZooVerb;
+    kProfileVerb, kSweepVerb, kTraceVerb, kTrainVerb, kVerifyVerb, kZooVerb;
 
 }  // namespace neaptide::cli
