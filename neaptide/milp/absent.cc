@@ -1,5 +1,6 @@
 // Stands in for the solver where none was found when this was built.
 #include "neaptide/base/errors.hpp"
+#include "neaptide/milp/relaxation.hpp"
 #include "neaptide/milp/solve.hpp"
 
 namespace neaptide::milp {
@@ -14,5 +15,17 @@ Solution solve(const Model& model, const SolveOptions&) {
   throw UserError("model '{}' needs a solver of integer programmes, which is not built, because {}", model.name,
                   why_not_built());
 }
+
+struct Relaxation::Solver {};
+
+Relaxation::Relaxation(const Model& model) {
+  throw UserError("model '{}' needs a solver of linear programmes, which is not built, because {}", model.name,
+                  why_not_built());
+}
+Relaxation::~Relaxation() = default;
+Relaxation::Relaxation(Relaxation&&) noexcept = default;
+void Relaxation::bound(Var, double, double) {}
+void Relaxation::add_row(double, double, const std::vector<Term>&) {}
+Relaxation::Outcome Relaxation::solve() { return Outcome::kStopped; }
 
 }  // namespace neaptide::milp

@@ -6,6 +6,7 @@
 
 #include "interfaces/highs_c_api.h"
 #include "neaptide/base/errors.hpp"
+#include "neaptide/milp/relaxation.hpp"
 #include "neaptide/milp/solve.hpp"
 
 namespace neaptide::milp {
@@ -142,6 +143,59 @@ Solution solve(const Model& model, const SolveOptions& options) {
     s.bound = s.objective;
   }
   return s;
+}
+
+struct Relaxation::Solver {
+  Handle handle{Highs_create()};
+};
+
+Relaxation::Relaxation(const Model& model) : solver_(std::make_unique<Solver>()) {
+  void* highs = solver_->handle.get();
+  set_options(highs, {});
+  expect(Highs_setStringOptionValue(highs, "presolve", "off"), "leave presolve out");
+  pass(highs, model, true);
+}
+
+Relaxation::~Relaxation() = default;
+Relaxation::Relaxation(Relaxation&&) noexcept = default;
+
+void Relaxation::bound(Var var, double lower, double upper) {
+  expect(Highs_changeColBounds(solver_->handle.get(), var.index, lower, upper), "change a bound");
+}
+
+void Relaxation::add_row(double lower, double upper, const std::vector<Term>& terms) {
+  void* highs = solver_->handle.get();
+  const double infinity = Highs_getInfinity(highs);
+  std::vector<HighsInt> index;
+  std::vector<double> value;
+  for (const Term& t : terms) {
+    index.push_back(t.var.index);
+    value.push_back(t.factor);
+  }
+  expect(Highs_addRow(highs, std::isinf(lower) ? -infinity : lower, std::isinf(upper) ? infinity : upper,
+                      static_cast<HighsInt>(index.size()), index.data(), value.data()),
+         "take a row");
+}
+
+Relaxation::Outcome Relaxation::solve() {
+  void* highs = solver_->handle.get();
+  const bool ran = Highs_run(highs) != kHighsStatusError;
+  HighsInt iterations = 0;
+  Highs_getIntInfoValue(highs, "simplex_iteration_count", &iterations);
+  iterations_ += std::max<HighsInt>(iterations, 0);
+  const HighsInt status = Highs_getModelStatus(highs);
+  duals_.assign(static_cast<std::size_t>(Highs_getNumRow(highs)), 0);
+  if (ran && status == kHighsModelStatusInfeasible) {
+    HighsInt has_ray = 0;
+    if (Highs_getDualRay(highs, &has_ray, duals_.data()) == kHighsStatusError || has_ray == 0) duals_.clear();
+    return Outcome::kInfeasible;
+  }
+  if (!ran || status != kHighsModelStatusOptimal) return Outcome::kStopped;
+  values_.resize(static_cast<std::size_t>(Highs_getNumCol(highs)));
+  std::vector<double> costs(values_.size()), activities(duals_.size());
+  expect(Highs_getSolution(highs, values_.data(), costs.data(), activities.data(), duals_.data()), "give its solution");
+  objective_ = Highs_getObjectiveValue(highs);
+  return Outcome::kOptimal;
 }
 
 }  // namespace neaptide::milp

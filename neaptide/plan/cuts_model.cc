@@ -1,0 +1,410 @@
+#include "neaptide/plan/cuts_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "neaptide/base/errors.hpp"
+
+namespace neaptide::plan {
+namespace {
+
+bool has(const std::vector<int>& sorted, int v) { return std::binary_search(sorted.begin(), sorted.end(), v); }
+
+bool contains(const std::vector<int>& all, const std::vector<int>& part) {
+  return std::includes(all.begin(), all.end(), part.begin(), part.end());
+}
+
+}  // namespace
+
+CutsFrame::CutsFrame(const Problem& p, DeviceId d, BoundScope s) : problem(p), facts(p), device(d), scope(s) {
+  for (std::size_t v = 0; v < facts.values.size(); ++v) {
+    const ValueInfo& info = facts.values[v];
+    const Buffer& b = p.buffers[info.buffer];
+    const bool stays = b.home == device && !b.pageable;
+    size.push_back(stays ? 0 : p.size_on(info.buffer, device));
+    homed.push_back(b.home.has_value() && info.version == 0);
+    needed_at_end.push_back(info.at_end && (b.home ? *b.home == device : p.devices.size() == 1));
+  }
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    const Buffer& buffer = p.buffers[BufferId(b)];
+    if (buffer.home == device && !buffer.pageable) fixed_bytes += p.size_on(BufferId(b), device);
+  }
+  followers_.resize(p.ops.size());
+  for (std::size_t o = 0; o < p.ops.size(); ++o) {
+    const auto& impls = p.ops[OpId(o)].impls;
+    here.push_back(std::all_of(impls.begin(), impls.end(), [&](const Impl& i) { return i.device == device; }));
+    std::vector<std::vector<int>> reads(impls.size()), writes(impls.size());
+    for (std::size_t i = 0; i < impls.size(); ++i) {
+      for (std::size_t r = 0; r < impls[i].reads.size(); ++r) {
+        const int version = facts.versions_.read[o][i][r];
+        if (version < 0 || !here[o]) continue;
+        const int v = facts.value_of[impls[i].reads[r].index()][version];
+        if (size[v] > 0) reads[i].push_back(v);
+      }
+      for (std::size_t w = 0; w < impls[i].writes.size(); ++w) {
+        const int v = facts.value_of[impls[i].writes[w].index()][facts.versions_.write[o][i][w]];
+        if (size[v] > 0) writes[i].push_back(v);
+      }
+      std::sort(reads[i].begin(), reads[i].end());
+      std::sort(writes[i].begin(), writes[i].end());
+    }
+    std::vector<int> stands, common;
+    for (std::size_t i = 0; i < impls.size(); ++i) {
+      std::size_t best = i;
+      for (std::size_t k = 0; k < impls.size(); ++k) {
+        const bool dominates = impls[k].seconds <= impls[i].seconds && contains(reads[i], reads[k]) &&
+                               contains(writes[k], writes[i]) && here[o];
+        if (!dominates) continue;
+        const bool strictly =
+            !(impls[i].seconds <= impls[k].seconds && contains(reads[k], reads[i]) && contains(writes[i], writes[k]));
+        if (strictly ? best == i || impls[k].seconds < impls[best].seconds : k < best && best == i) best = k;
+      }
+      stands.push_back(static_cast<int>(best));
+    }
+    for (std::size_t i = 0; i < impls.size(); ++i) {  // a representative stands for itself
+      while (stands[stands[i]] != stands[i]) stands[i] = stands[stands[i]];
+    }
+    for (const int v : reads[0]) {
+      if (std::all_of(reads.begin(), reads.end(), [&](const auto& list) { return has(list, v); })) common.push_back(v);
+    }
+    stands_for.push_back(std::move(stands));
+    impl_reads.push_back(std::move(reads));
+    impl_writes.push_back(std::move(writes));
+    common_.push_back(std::move(common));
+    for (const int v : facts.reads[o]) {
+      const auto& makers = facts.values[v].makers;
+      if (makers.size() == 1 && !homed[v]) followers_[makers[0].index()].push_back(static_cast<int>(o));
+    }
+  }
+  for (std::size_t v = 0; v < facts.values.size(); ++v) {
+    const ValueInfo& info = facts.values[v];
+    Seconds in = INFINITY, out = INFINITY;
+    for (std::size_t e = 0; e < p.devices.size(); ++e) {
+      if (DeviceId(e) == device) continue;
+      if (const auto t = copy_seconds(p, info.buffer, DeviceId(e), device)) in = std::min(in, *t);
+      if (const auto t = copy_seconds(p, info.buffer, device, DeviceId(e))) out = std::min(out, *t);
+    }
+    const bool made_here = (!homed[v] || p.buffers[info.buffer].home == device) &&
+                           std::all_of(info.makers.begin(), info.makers.end(), [&](OpId o) { return here[o.index()]; });
+    const auto units = [&](Seconds t) {
+      const double most = std::ldexp(1.0, facts.unit_log2 + 59);  // more than all ops together
+      return t < most ? facts.units(t) : kNoLimit;
+    };
+    back.push_back(units(in));
+    away.push_back(made_here ? units(out) : 0);
+    if (away.back() == kNoLimit) back.back() = kNoLimit;
+  }
+}
+
+std::vector<char> CutsFrame::reach(OpId op, bool forwards) const {
+  std::vector<char> seen(problem.ops.size(), 0);
+  std::vector<std::size_t> open{op.index()};
+  seen[op.index()] = 1;
+  const auto visit = [&](std::size_t o) {
+    if (seen[o]) return;
+    seen[o] = 1;
+    open.push_back(o);
+  };
+  while (!open.empty()) {
+    const std::size_t o = open.back();
+    open.pop_back();
+    if (forwards) {
+      for (const int f : followers_[o]) visit(static_cast<std::size_t>(f));
+      continue;
+    }
+    for (const int v : facts.reads[o]) {
+      const auto& makers = facts.values[v].makers;
+      if (makers.size() == 1 && !homed[v]) visit(makers[0].index());
+    }
+  }
+  return seen;
+}
+
+bool CutsFrame::before(OpId a, OpId b) const {
+  if (scope == BoundScope::kThisOrder) return facts.position[a.index()] < facts.position[b.index()];
+  return a != b && reach(a, true)[b.index()] != 0;
+}
+
+std::vector<std::array<int, 2>> CutsFrame::first_runs(const std::vector<OpId>& cuts) const {
+  const int last = static_cast<int>(cuts.size());
+  std::vector<std::array<int, 2>> out(problem.ops.size(), {0, last});
+  for (int k = 0; k < last; ++k) {
+    if (scope == BoundScope::kThisOrder) {
+      for (std::size_t o = 0; o < out.size(); ++o) {
+        if (facts.position[cuts[k].index()] < facts.position[o]) out[o][0] = k + 1;
+      }
+      continue;
+    }
+    const std::vector<char> earlier = reach(cuts[k], false), later = reach(cuts[k], true);
+    for (std::size_t o = 0; o < out.size(); ++o) {
+      if (earlier[o]) out[o][1] = std::min(out[o][1], k);
+      if (later[o] && o != cuts[k].index()) out[o][0] = k + 1;
+    }
+  }
+  if (scope == BoundScope::kThisOrder) {
+    for (auto& range : out) range[1] = range[0];
+  }
+  return out;
+}
+
+Bytes CutsFrame::extra(OpId op, int impl) const {
+  const Impl& i = problem.ops[op].impls[static_cast<std::size_t>(impl)];
+  Bytes sum = problem.rounded(i.workspace, device);
+  for (std::size_t w = 0; w < i.writes.size(); ++w) {
+    const int version = facts.versions_.write[op.index()][static_cast<std::size_t>(impl)][w];
+    const int v = facts.value_of[i.writes[w].index()][version];
+    const bool takes_over =
+        std::any_of(i.in_place.begin(), i.in_place.end(), [&](const InPlace& p) { return p.out == i.writes[w]; });
+    if (!takes_over && version == 0 && !homed[v] && facts.values[v].makers.size() == 1) sum += size[v];
+  }
+  return sum;
+}
+
+CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list)
+    : frame(f), cuts(std::move(list)), first(f.first_runs(cuts)), floor_units(f.facts.floor_units) {
+  if (floor_units > 0) cost_scale = static_cast<double>(floor_units) / 100;
+  byte_scale = std::max<double>(1, static_cast<double>(*f.problem.devices[f.device].budget));
+  find_needed();
+  add_columns();
+  const int n_ops = static_cast<int>(f.problem.ops.size());
+  for (int j = 1; j < n_intervals(); ++j) {
+    for (int o = 0; o < n_ops; ++o) add_run_rows(o, j);
+  }
+  for (int k = 0; k < static_cast<int>(cuts.size()); ++k) add_instant(k);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const int away = columns[c].kind == CutsKey::kBack ? column({CutsKey::kAway, columns[c].a}) : -1;
+    if (away < 0) continue;
+    add_row({{CutsKey::kAway, columns[c].a, columns[c].b}, 0, {{away, 1}, {static_cast<int>(c), -1}}});
+  }
+  const int last = n_intervals() - 1;
+  for (std::size_t v = 0; v < f.size.size(); ++v) {
+    const int value = static_cast<int>(v);
+    if (f.size[v] == 0 || !f.needed_at_end[v] || made_anyway(value, last)) continue;
+    add_row({{CutsKey::kEnd, value}, 1, made(value, last)});
+  }
+}
+
+int CutsModel::column(const CutsKey& key) const {
+  const auto it = index_.find(key);
+  return it == index_.end() ? -1 : it->second;
+}
+
+int CutsModel::add(const CutsKey& key, Units units) {
+  const int index = static_cast<int>(columns.size());
+  index_.emplace(key, index);
+  columns.push_back(key);
+  cost.push_back(units);
+  return index;
+}
+
+void CutsModel::add_row(CutsRow row) {
+  std::sort(row.terms.begin(), row.terms.end());
+  rows.push_back(std::move(row));
+}
+
+// What somebody may still read, latest interval first.
+void CutsModel::find_needed() {
+  const std::size_t n_values = frame.size.size(), n_ops = frame.problem.ops.size();
+  needed_.assign(n_intervals() + 1, std::vector<char>(n_values, 0));
+  std::vector<int> open;
+  for (int j = n_intervals() - 1; j >= 1; --j) {
+    needed_[j] = needed_[j + 1];
+    const auto need = [&](int v) {
+      if (needed_[j][v]) return;
+      needed_[j][v] = 1;
+      open.push_back(v);
+    };
+    const auto need_reads = [&](std::size_t o) {
+      for (const auto& reads : frame.impl_reads[o]) {
+        for (const int v : reads) need(v);
+      }
+    };
+    for (std::size_t o = 0; o < n_ops; ++o) {
+      if (frame.facts.necessary[o] && first[o][0] <= j && j <= first[o][1]) need_reads(o);
+    }
+    for (std::size_t v = 0; v < n_values && j == n_intervals() - 1; ++v) {
+      if (frame.needed_at_end[v] && frame.size[v] > 0) need(static_cast<int>(v));
+    }
+    for (std::size_t v = 0; v < n_values; ++v) {
+      if (needed_[j][v] && needed_[j + 1][v]) open.push_back(static_cast<int>(v));  // its makers may run here too
+    }
+    while (!open.empty()) {
+      const int v = open.back();
+      open.pop_back();
+      for (const OpId m : frame.facts.values[v].makers) {
+        const bool may_run = first[m.index()][0] <= j && (!frame.problem.ops[m].once || j <= first[m.index()][1]);
+        if (may_run) need_reads(m.index());
+      }
+    }
+  }
+}
+
+void CutsModel::add_columns() {
+  const Problem& p = frame.problem;
+  const int n_values = static_cast<int>(frame.size.size());
+  for (int k = 0; k < static_cast<int>(cuts.size()); ++k) {
+    const std::size_t tau = cuts[k].index();
+    std::vector<char> wanted = needed_[k + 1];
+    for (const auto& reads : frame.impl_reads[tau]) {
+      for (const int v : reads) wanted[v] = 1;
+    }
+    for (int v = 0; v < n_values; ++v) {
+      if (!wanted[v] || frame.size[v] == 0 || has(frame.common_reads(cuts[k]), v)) continue;
+      const auto& makers = frame.facts.values[v].makers;
+      const bool written = std::all_of(frame.impl_writes[tau].begin(), frame.impl_writes[tau].end(),
+                                       [&](const auto& list) { return has(list, v); });
+      const bool exists =
+          frame.homed[v] || std::any_of(makers.begin(), makers.end(), [&](OpId m) { return first[m.index()][0] <= k; });
+      if (exists && !written) add({CutsKey::kHeld, v, k}, 0);
+    }
+    const auto& impls = p.ops[cuts[k]].impls;
+    const bool one_class = std::all_of(frame.stands_for[tau].begin(), frame.stands_for[tau].end(),
+                                       [&](int i) { return i == frame.stands_for[tau][0]; });
+    for (std::size_t i = 0; i < impls.size() && impls.size() > 1; ++i) {
+      const int stands = frame.stands_for[tau][i];
+      const Seconds base =
+          k == 0 || one_class ? frame.facts.least[tau] : impls[static_cast<std::size_t>(stands)].seconds;
+      add({CutsKey::kFirst, k, static_cast<int>(i)}, frame.facts.units(impls[i].seconds) - frame.facts.units(base));
+    }
+  }
+  std::vector<char> goes_away(frame.size.size(), 0);
+  for (int j = 1; j < n_intervals(); ++j) {
+    for (int v = 0; v < n_values; ++v) {
+      if (!needed_[j][v] || frame.size[v] == 0 || frame.back[v] == kNoLimit) continue;
+      add({CutsKey::kBack, v, j}, frame.back[v]);
+      if (frame.away[v] > 0 && !goes_away[v]) add({CutsKey::kAway, v}, frame.away[v]);
+      if (frame.away[v] > 0) goes_away[v] = 1;
+    }
+    for (std::size_t o = 0; o < p.ops.size(); ++o) {
+      const Op& op = p.ops[OpId(o)];
+      if (first[o][0] > j || (op.once && j > first[o][1])) continue;
+      const bool definite = frame.facts.necessary[o] && first[o][0] == first[o][1] && j == first[o][0];
+      std::vector<int> classes;
+      for (std::size_t i = 0; i < op.impls.size(); ++i) {
+        if (frame.stands_for[o][i] == static_cast<int>(i)) classes.push_back(static_cast<int>(i));
+      }
+      if (definite && (classes.size() == 1 || !frame.here[o])) continue;  // certain: no decision
+      const bool useful = definite || std::any_of(frame.facts.writes[o].begin(), frame.facts.writes[o].end(),
+                                                  [&](int v) { return frame.size[v] > 0 && needed_[j][v]; });
+      if (!useful) continue;
+      const Units in_floor = frame.facts.necessary[o] && j <= first[o][1] ? frame.facts.units(frame.facts.least[o]) : 0;
+      for (const int i : classes) {
+        const Seconds seconds = op.impls[static_cast<std::size_t>(i)].seconds;
+        add({CutsKey::kRun, static_cast<int>(o), j, i}, frame.facts.units(seconds) - in_floor);
+      }
+    }
+  }
+}
+
+// Whether the value certainly appears in the interval, or was certainly held at the instant before it.
+bool CutsModel::made_anyway(int v, int j) const {
+  for (const OpId m : frame.facts.values[v].makers) {
+    const auto& range = first[m.index()];
+    if (!frame.facts.necessary[m.index()] || range[0] != j || range[1] != j) continue;
+    const auto& writes = frame.impl_writes[m.index()];
+    if (std::all_of(writes.begin(), writes.end(), [&](const auto& list) { return has(list, v); })) return true;
+  }
+  const OpId tau = cuts[j - 1];
+  const auto& writes = frame.impl_writes[tau.index()];
+  return has(frame.common_reads(tau), v) ||
+         std::all_of(writes.begin(), writes.end(), [&](const auto& list) { return has(list, v); });
+}
+
+// Everything that lets a run of interval j find the value.
+std::vector<std::pair<int, std::int64_t>> CutsModel::made(int v, int j) const {
+  std::vector<std::pair<int, std::int64_t>> terms;
+  const auto put = [&](const CutsKey& key) {
+    if (const int c = column(key); c >= 0) terms.emplace_back(c, 1);
+  };
+  put({CutsKey::kHeld, v, j - 1});
+  put({CutsKey::kBack, v, j});
+  for (const OpId m : frame.facts.values[v].makers) {
+    const std::size_t o = m.index();
+    for (std::size_t i = 0; i < frame.impl_writes[o].size(); ++i) {
+      if (has(frame.impl_writes[o][i], v)) put({CutsKey::kRun, static_cast<int>(o), j, static_cast<int>(i)});
+    }
+  }
+  return terms;
+}
+
+void CutsModel::add_run_rows(int o, int j) {
+  const auto& range = first[o];
+  const bool definite = frame.facts.necessary[o] && range[0] == range[1] && j == range[0];
+  if (definite) {
+    for (const int v : frame.common_reads(OpId(o))) {
+      if (made_anyway(v, j)) continue;
+      if (!used_.insert({v, j}).second) continue;
+      add_row({{CutsKey::kUse, v, j, o}, 1, made(v, j)});
+    }
+  }
+  CutsRow must{{CutsKey::kMust, o}, 1, {}};
+  for (std::size_t i = 0; i < frame.impl_reads[o].size(); ++i) {
+    const int impl = static_cast<int>(i);
+    const int run = column({CutsKey::kRun, o, j, impl});
+    if (run < 0) continue;
+    must.terms.emplace_back(run, 1);
+    for (const int v : frame.impl_reads[o][i]) {
+      if (made_anyway(v, j) || (definite && has(frame.common_reads(OpId(o)), v))) continue;
+      CutsRow row{{CutsKey::kRead, o, j, impl, v}, 0, made(v, j)};
+      row.terms.emplace_back(run, -1);
+      add_row(std::move(row));
+    }
+  }
+  if (definite && !must.terms.empty()) add_row(std::move(must));
+}
+
+void CutsModel::add_instant(int k) {
+  const OpId tau = cuts[k];
+  const auto& impls = frame.problem.ops[tau].impls;
+  Bytes left = *frame.problem.devices[frame.device].budget - frame.fixed_bytes;
+  for (const int v : frame.common_reads(tau)) left -= frame.size[v];
+  CutsRow load{{CutsKey::kRoom, k}, 0, {}};
+  const int n_values = static_cast<int>(frame.size.size());
+  for (int v = 0; v < n_values; ++v) {
+    const int held = column({CutsKey::kHeld, v, k});
+    if (held < 0) continue;
+    const bool written = std::any_of(frame.impl_writes[tau.index()].begin(), frame.impl_writes[tau.index()].end(),
+                                     [&](const auto& list) { return has(list, v); });
+    if (!written) load.terms.emplace_back(held, -frame.size[v]);
+    if (k == 0 || made_anyway(v, k)) continue;
+    CutsRow hold{{CutsKey::kHold, v, k}, 0, made(v, k)};
+    hold.terms.emplace_back(held, -1);
+    add_row(std::move(hold));
+  }
+  Bytes least_extra = frame.extra(tau, 0);
+  for (std::size_t i = 1; i < impls.size(); ++i)
+    least_extra = std::min(least_extra, frame.extra(tau, static_cast<int>(i)));
+  room.push_back(left - least_extra);
+  if (impls.size() == 1) left -= least_extra;
+  CutsRow one{{CutsKey::kOne, k}, 1, {}};
+  for (std::size_t i = 0; i < impls.size() && impls.size() > 1; ++i) {
+    const int impl = static_cast<int>(i);
+    const int chosen = column({CutsKey::kFirst, k, impl});
+    one.terms.emplace_back(chosen, 1);
+    load.terms.emplace_back(chosen, -frame.extra(tau, impl));
+    for (const int v : frame.impl_reads[tau.index()][i]) {
+      const int held = column({CutsKey::kHeld, v, k});
+      if (held >= 0) add_row({{CutsKey::kNeeds, k, impl, v}, 0, {{held, 1}, {chosen, -1}}});
+    }
+    const int run = k == 0 ? -1 : column({CutsKey::kRun, tau.value, k, frame.stands_for[tau.index()][i]});
+    if (run >= 0) add_row({{CutsKey::kDoes, k, impl}, 0, {{run, 1}, {chosen, -1}}});
+  }
+  if (!one.terms.empty()) add_row(std::move(one));
+  load.least = -left;
+  add_row(std::move(load));
+}
+
+milp::Model CutsModel::relaxation() const {
+  milp::Model m;
+  m.name = "cuts";
+  for (std::size_t c = 0; c < columns.size(); ++c) m.add({}, 0, 1, static_cast<double>(cost[c]) / cost_scale, false);
+  for (const CutsRow& row : rows) {
+    const double scale = row.key.kind == CutsKey::kRoom ? byte_scale : 1;
+    std::vector<milp::Term> terms;
+    for (const auto& [c, factor] : row.terms) terms.push_back({milp::Var{c}, static_cast<double>(factor) / scale});
+    m.rows.push_back({{}, static_cast<double>(row.least) / scale, milp::kInfinity, std::move(terms)});
+  }
+  return m;
+}
+
+}  // namespace neaptide::plan

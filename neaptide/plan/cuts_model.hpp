@@ -1,0 +1,115 @@
+// Several instants at once, as a linear model in integers whose optimum no plan undercuts.
+//
+// Instants are the first runs of tau_0 .. tau_K-1, in the order in which every plan of the scope reaches them. They cut
+// time into intervals 0 .. K; tau_k is the last first run of interval k. Columns, all 0 or 1:
+//
+//   s[v,k]    value v is on the device while tau_k first runs
+//   x[o,j,i]  op o runs in interval j by implementation i (at least once)
+//   z[k,i]    tau_k first runs by implementation i
+//   p[v,j]    value v comes back from another device in interval j;  q[v]: it went there
+//
+// Rows, all "at least": a run needs every input held at the last instant or made since; what is held at an instant was
+// held at the last one or made since; what first runs in an interval reads its inputs there; what must be there at the
+// end is; and what is held at an instant fits. Runs in different intervals are different runs, so their seconds add up:
+// with the first run of every necessary op in the floor, the optimum is a lower bound on any sequence of steps. The
+// model grows with the number of instants only; a handful of well chosen ones close most gaps.
+//
+// Implementations that another one dominates (no dearer, reads no more, writes no less) are left to it: `stands_for`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "neaptide/milp/model.hpp"
+#include "neaptide/plan/facts.hpp"
+#include "neaptide/plan/plan.hpp"
+
+namespace neaptide::plan {
+
+/// A column or a row by kind and indices; what the certificate names. Unused indices are -1.
+struct CutsKey {
+  enum Kind : char { kHeld, kRun, kFirst, kBack, kAway, kMust, kRead, kUse, kHold, kEnd, kRoom, kOne, kNeeds, kDoes };
+  Kind kind;
+  int a = -1, b = -1, c = -1, d = -1;
+  friend auto operator<=>(const CutsKey&, const CutsKey&) = default;
+};
+
+/// What does not change with the instants.
+class CutsFrame {
+ public:
+  /// The problem must be sound and outlive this; the device needs a budget.
+  CutsFrame(const Problem& problem, DeviceId device, BoundScope scope);
+
+  const Problem& problem;
+  Facts facts;
+  DeviceId device;
+  BoundScope scope;
+  std::vector<char> here;                    // by op: every implementation runs on the device
+  std::vector<Bytes> size;                   // by value: 0 where it never counts
+  std::vector<char> homed;                   // by value
+  std::vector<char> needed_at_end;           // by value: on this device
+  std::vector<Units> back, away;             // by value: seconds of the copies; kNoLimit: none
+  std::vector<std::vector<int>> stands_for;  // [op][impl]: the implementation that dominates it, or itself
+  std::vector<std::vector<std::vector<int>>> impl_reads, impl_writes;  // [op][impl]: values that count
+  Bytes fixed_bytes = 0;
+
+  /// Whether an instant may be the first run of the op: no plan avoids it, and it always runs here.
+  bool may_cut(OpId op) const { return facts.necessary[op.index()] && here[op.index()]; }
+  /// Whether every plan of the scope first runs a before b.
+  bool before(OpId a, OpId b) const;
+  /// Intervals in which each op may first run, for instants in order; [op] -> {least, most}.
+  std::vector<std::array<int, 2>> first_runs(const std::vector<OpId>& cuts) const;
+  /// Bytes that tau's first run adds by an implementation beside what it reads.
+  Bytes extra(OpId op, int impl) const;
+  /// Every implementation's reads.
+  const std::vector<int>& common_reads(OpId op) const { return common_[op.index()]; }
+
+ private:
+  std::vector<char> reach(OpId op, bool forwards) const;
+  std::vector<std::vector<int>> common_;
+  std::vector<std::vector<int>> followers_;  // by op: ops that must read what it alone makes
+};
+
+struct CutsRow {
+  CutsKey key;
+  std::int64_t least = 0;
+  std::vector<std::pair<int, std::int64_t>> terms;  // column, factor; bytes in a kRoom row
+};
+
+struct CutsModel {
+  CutsModel(const CutsFrame& frame, std::vector<OpId> cuts);
+
+  const CutsFrame& frame;
+  std::vector<OpId> cuts;
+  std::vector<std::array<int, 2>> first;
+  std::vector<CutsKey> columns;
+  std::vector<Units> cost;
+  std::vector<CutsRow> rows;
+  std::vector<Bytes> room;  // by instant: for everything that is not read by every implementation of tau
+  Wide floor_units = 0;
+
+  int column(const CutsKey& key) const;  // -1: there is none
+  int n_intervals() const { return static_cast<int>(cuts.size()) + 1; }
+  /// For a solver: seconds in percent of the floor, bytes in parts of the budget; rows in the same sequence.
+  milp::Model relaxation() const;
+  double cost_scale = 1, byte_scale = 1;  // units and bytes per unit of the relaxation
+
+ private:
+  int add(const CutsKey& key, Units units);
+  void add_row(CutsRow row);
+  std::vector<std::pair<int, std::int64_t>> made(int value, int interval) const;
+  bool made_anyway(int value, int interval) const;
+  void find_needed();
+  void add_columns();
+  void add_run_rows(int op, int interval);
+  void add_instant(int k);
+
+  std::map<CutsKey, int> index_;
+  std::set<std::pair<int, int>> used_;
+  std::vector<std::vector<char>> needed_;  // [interval][value]: may be read in it or later
+};
+
+}  // namespace neaptide::plan

@@ -1,0 +1,341 @@
+#include "neaptide/plan/multi_cut.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "neaptide/base/errors.hpp"
+#include "neaptide/base/json.hpp"
+#include "neaptide/plan/bounds.hpp"
+#include "neaptide/plan/simulate.hpp"
+
+namespace neaptide::plan {
+namespace {
+
+constexpr int kMostNewInstants = 3;  // per round
+
+/// Plays a 0/1 solution back: first runs in order, everything else made again just before it is read.
+class Playback {
+ public:
+  Playback(const CutsModel& model, const std::vector<char>& solution)
+      : m_(model), f_(model.frame), chosen_(solution), resident_(f_.size.size(), 0) {
+    for (std::size_t v = 0; v < resident_.size(); ++v) resident_[v] = f_.homed[v];
+    for (const auto& reads : f_.facts.reads) {
+      for (const int v : reads) ++waiting_[v];
+    }
+  }
+
+  std::vector<Compute> run() {
+    std::vector<std::vector<OpId>> by_interval(m_.n_intervals());
+    for (const OpId o : f_.problem.order) {
+      if (f_.facts.necessary[o.index()]) by_interval[interval_of(o)].push_back(o);
+    }
+    for (int j = 0; j < m_.n_intervals(); ++j) {
+      interval_ = j;
+      for (const OpId o : by_interval[j]) {
+        ensure(make_inputs(o.value, choose(o.value), 0), "");
+        execute(o.value, choose(o.value));
+        for (const int v : f_.facts.reads[o.index()]) --waiting_[v];
+      }
+      if (j + 1 < m_.n_intervals()) cross(j);
+    }
+    return std::move(runs_);
+  }
+
+ private:
+  bool is_set(const CutsKey& key) const {
+    const int c = m_.column(key);
+    return c >= 0 && chosen_[c] != 0;
+  }
+
+  int interval_of(OpId o) const {
+    const auto& [least, most] = m_.first[o.index()];
+    if (least == most) return least;
+    for (int j = std::max(1, least); j <= most; ++j) {
+      for (std::size_t i = 0; i < f_.impl_reads[o.index()].size(); ++i) {
+        if (is_set({CutsKey::kRun, o.value, j, static_cast<int>(i)})) return j;
+      }
+    }
+    int j = 0;  // where the order has it
+    while (j < most && f_.facts.position[m_.cuts[j].index()] < f_.facts.position[o.index()]) ++j;
+    return std::max(j, least);
+  }
+
+  /// The implementation: as the solution says, else the fastest one; without taking over what is read later.
+  int choose(int o) const {
+    const Op& op = f_.problem.ops[OpId(o)];
+    const auto worse = [&](std::size_t i) {
+      const bool wanted = std::any_of(op.impls[i].in_place.begin(), op.impls[i].in_place.end(), [&](const InPlace& p) {
+        for (const int v : f_.facts.value_of[p.in.index()]) {
+          if (const auto it = waiting_.find(v); it != waiting_.end() && it->second > 1) return true;
+        }
+        return false;
+      });
+      return std::pair(wanted, op.impls[i].seconds);
+    };
+    int best = -1;
+    bool best_said = false;
+    for (std::size_t i = 0; i < op.impls.size(); ++i) {
+      const int stands = f_.stands_for[o][i];
+      bool said = is_set({CutsKey::kRun, o, interval_, stands});
+      if (interval_ < static_cast<int>(m_.cuts.size()) && m_.cuts[interval_].value == o && op.impls.size() > 1)
+        said = is_set({CutsKey::kFirst, interval_, static_cast<int>(i)});
+      const bool better = best < 0 || (said != best_said ? said : worse(i) < worse(static_cast<std::size_t>(best)));
+      if (!better) continue;
+      best = static_cast<int>(i);
+      best_said = said;
+    }
+    return best;
+  }
+
+  bool make_inputs(int o, int impl, int depth) {
+    if (depth > 400) return false;
+    const std::vector<int> reads = f_.impl_reads[o][impl];
+    for (const int v : reads) {
+      if (resident_[v]) continue;
+      int maker = -1;
+      for (const OpId m : f_.facts.values[v].makers) {
+        const bool may = !f_.problem.ops[m].once || !ran_.count(m.value);
+        if (may && (maker < 0 || runs_here(m.value))) maker = m.value;
+      }
+      if (maker < 0) {
+        resident_[v] = 1;  // the playback keeps what cannot be made again
+        continue;
+      }
+      if (!make_inputs(maker, choose(maker), depth + 1)) return false;
+      execute(maker, choose(maker));
+    }
+    return true;
+  }
+
+  bool runs_here(int o) const {
+    for (std::size_t i = 0; i < f_.impl_reads[o].size(); ++i) {
+      if (is_set({CutsKey::kRun, o, interval_, static_cast<int>(i)})) return true;
+    }
+    return false;
+  }
+
+  void execute(int o, int impl) {
+    runs_.push_back({OpId(o), impl});
+    ran_.insert(o);
+    for (const InPlace& p : f_.problem.ops[OpId(o)].impls[static_cast<std::size_t>(impl)].in_place) {
+      for (const int v : f_.facts.value_of[p.in.index()]) resident_[v] = 0;
+    }
+    for (const int v : f_.impl_writes[o][impl]) resident_[v] = 1;
+  }
+
+  /// What the solution does not hold at the instant is gone.
+  void cross(int k) {
+    const OpId tau = m_.cuts[k];
+    for (std::size_t v = 0; v < resident_.size(); ++v) {
+      if (f_.size[v] == 0 || !resident_[v]) continue;
+      const int c = m_.column({CutsKey::kHeld, static_cast<int>(v), k});
+      if (c >= 0 && !chosen_[c] && !makes(tau.value, static_cast<int>(v))) resident_[v] = 0;
+    }
+  }
+
+  bool makes(int o, int v) const {
+    return std::find(f_.facts.writes[o].begin(), f_.facts.writes[o].end(), v) != f_.facts.writes[o].end();
+  }
+
+  const CutsModel& m_;
+  const CutsFrame& f_;
+  const std::vector<char>& chosen_;
+  std::vector<char> resident_;
+  std::map<int, int> waiting_;  // by value: first runs that still read it
+  std::set<int> ran_;
+  std::vector<Compute> runs_;
+  int interval_ = 0;
+};
+
+}  // namespace
+
+Wide MultiCut::target(Seconds known) const {
+  const double units = std::ldexp(known * (1 - 1e-13), -frame_.facts.unit_log2);
+  return units < 9e18 ? static_cast<Wide>(static_cast<std::int64_t>(std::ceil(units))) : Wide{1} << 62;
+}
+
+std::vector<Compute> MultiCut::runs_of(const CutsModel& model, const std::vector<char>& solution) const {
+  try {
+    return Playback(model, solution).run();
+  } catch (const InternalError&) {
+    return {};  // a chain too long to be followed
+  }
+}
+
+bool MultiCut::comparable(OpId op, const std::vector<OpId>& cuts) const {
+  return std::all_of(cuts.begin(), cuts.end(),
+                     [&](OpId c) { return c != op && (frame_.before(c, op) || frame_.before(op, c)); });
+}
+
+std::vector<OpId> MultiCut::with(std::vector<OpId> cuts, const std::vector<OpId>& more) const {
+  for (const OpId op : more) {
+    if (!comparable(op, cuts)) continue;
+    cuts.insert(std::find_if(cuts.begin(), cuts.end(), [&](OpId c) { return frame_.before(op, c); }), op);
+  }
+  return cuts;
+}
+
+std::vector<OpId> MultiCut::overflows(const std::vector<Compute>& runs, const std::vector<OpId>& cuts) const {
+  std::vector<Step> steps(runs.begin(), runs.end());
+  Simulation sim;
+  try {
+    steps = with_frees(frame_.problem, steps);
+    sim = simulate(frame_.problem, steps);
+  } catch (const InternalError&) {
+    return {};
+  }
+  const Bytes budget = *frame_.problem.devices[frame_.device].budget;
+  struct Over {
+    Bytes load;
+    OpId op;
+  };
+  std::vector<Over> first, again;  // during first runs; during others, with the first run after them
+  std::vector<char> ran(frame_.problem.ops.size(), 0);
+  Bytes inside = 0;
+  OpId before;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto* c = std::get_if<Compute>(&steps[i]);
+    if (c == nullptr) continue;
+    const Bytes load = sim.held[frame_.device.index()][i];
+    if (ran[c->op.index()]) {
+      inside = std::max(inside, load);
+      continue;
+    }
+    ran[c->op.index()] = 1;
+    if (!frame_.may_cut(c->op)) continue;
+    const bool fresh = comparable(c->op, cuts);
+    if (load > budget && fresh) first.push_back({load, c->op});
+    if (inside > budget && fresh) again.push_back({inside, c->op});
+    if (inside > budget && before.valid() && comparable(before, cuts)) again.push_back({inside, before});
+    inside = 0;
+    before = c->op;
+  }
+  std::vector<Over>& list = first.empty() ? again : first;
+  std::stable_sort(list.begin(), list.end(), [](const Over& a, const Over& b) { return a.load > b.load; });
+  std::vector<OpId> out;
+  const int apart = std::max(2, static_cast<int>(frame_.problem.ops.size()) / 20);
+  for (const Over& o : list) {
+    const bool near = std::any_of(out.begin(), out.end(), [&](OpId c) {
+      return std::abs(frame_.facts.position[c.index()] - frame_.facts.position[o.op.index()]) <= apart;
+    });
+    if (!near && static_cast<int>(out.size()) < kMostNewInstants) out.push_back(o.op);
+  }
+  return out;
+}
+
+LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
+  LowerBound best = floor_bound(frame_.problem);
+  Wide best_units = frame_.facts.floor_units;
+  const std::int64_t before = iterations_;
+  nodes_ = 0;
+  std::vector<OpId> cuts{first};
+  while (!ways.stop()) {
+    const CutsModel model(frame_, cuts);
+    instants_ = static_cast<int>(cuts.size());
+    if (model.columns.size() > ways.most_columns) break;
+    CutsTree tree(model);
+    CutsTree::End end = CutsTree::End::kStopped;
+    std::vector<OpId> more;
+    do {
+      const std::int64_t left = ways.iterations - (iterations_ - before);
+      const std::int64_t done = tree.iterations();
+      end = tree.run(target(known), left, ways.stop);
+      iterations_ += tree.iterations() - done;
+      more.clear();
+      if (end != CutsTree::End::kRelaxed) break;
+      const std::vector<Compute> runs = runs_of(model, tree.relaxed());
+      const Wide now = target(known);
+      if (ways.improve && !runs.empty()) known = std::min(known, ways.improve(runs));
+      more = overflows(runs, cuts);
+      if (more.empty() && target(known) >= now) break;  // nothing to learn from it
+    } while (more.empty());
+    nodes_ += tree.n_nodes();
+    if (tree.bound() > best_units) {
+      best_units = tree.bound();
+      best.seconds = seconds_down(best_units, frame_.facts.unit_log2);
+      best.valid_for = frame_.scope;
+      best.certificate = certificate(model, tree);
+    }
+    if (more.empty() || iterations_ - before >= ways.iterations) break;
+    std::vector<OpId> grown = with(cuts, more);
+    if (grown.size() == cuts.size() || static_cast<int>(grown.size()) > ways.most_instants) break;
+    cuts = std::move(grown);
+  }
+  return best;
+}
+
+std::string MultiCut::certificate(const CutsModel& model, const CutsTree& tree) const {
+  const auto value = [&](int v) {
+    return Json::array({frame_.facts.values[v].buffer.value, frame_.facts.values[v].version});
+  };
+  const auto key = [&](const CutsKey& k) -> Json {
+    switch (k.kind) {
+      case CutsKey::kHeld:
+        return Json::array({"held", value(k.a), k.b});
+      case CutsKey::kRun:
+        return Json::array({"run", k.a, k.b, k.c});
+      case CutsKey::kFirst:
+        return Json::array({"first", k.a, k.b});
+      case CutsKey::kBack:
+        return Json::array({"back", value(k.a), k.b});
+      case CutsKey::kAway:
+        return k.b < 0 ? Json::array({"away", value(k.a)}) : Json::array({"away", value(k.a), k.b});
+      case CutsKey::kMust:
+        return Json::array({"must", k.a});
+      case CutsKey::kRead:
+        return Json::array({"read", k.a, k.b, k.c, value(k.d)});
+      case CutsKey::kUse:
+        return Json::array({"use", value(k.a), k.b, k.c});
+      case CutsKey::kHold:
+        return Json::array({"hold", value(k.a), k.b});
+      case CutsKey::kEnd:
+        return Json::array({"end", value(k.a)});
+      case CutsKey::kRoom:
+        return Json::array({"room", k.a});
+      case CutsKey::kOne:
+        return Json::array({"one", k.a});
+      case CutsKey::kNeeds:
+        return Json::array({"needs", k.a, k.b, value(k.c)});
+      case CutsKey::kDoes:
+        return Json::array({"does", k.a, k.b});
+    }
+    throw InternalError("a row of no kind");
+  };
+  Json j;
+  j["kind"] = "cuts";
+  j["scope"] = frame_.scope == BoundScope::kThisOrder ? "this order" : "any order";
+  j["device"] = frame_.problem.devices[frame_.device].name;
+  j["unit_log2"] = frame_.facts.unit_log2;
+  j["price_log2"] = tree.price_log2();
+  j["cuts"] = Json::array();
+  for (const OpId o : model.cuts) j["cuts"].push_back(frame_.problem.ops[o].name);
+  j["stands_for"] = Json::array();
+  for (std::size_t o = 0; o < frame_.stands_for.size(); ++o) {
+    for (std::size_t i = 0; i < frame_.stands_for[o].size(); ++i) {
+      if (frame_.stands_for[o][i] != static_cast<int>(i)) {
+        j["stands_for"].push_back(Json::array({o, i, frame_.stands_for[o][i]}));
+      }
+    }
+  }
+  j["covers"] = Json::array();
+  for (const CutsCover& c : tree.covers()) {
+    Json values = Json::array();
+    for (const auto& [column, weight] : c.weights) {
+      values.push_back(Json::array({value(model.columns[column].a), weight}));
+    }
+    j["covers"].push_back(Json{{"cut", c.cut}, {"held", values}, {"most", c.most}});
+  }
+  j["leaves"] = Json::array();
+  const int n_rows = static_cast<int>(model.rows.size());
+  for (const CutsTree::Leaf& leaf : tree.leaves()) {
+    Json fixed = Json::array(), rows = Json::array();
+    for (const auto& [c, v] : leaf.fixed) fixed.push_back(Json::array({key(model.columns[c]), static_cast<int>(v)}));
+    for (const auto& [r, m] : leaf.multipliers) {
+      rows.push_back(Json::array({r < n_rows ? key(model.rows[r].key) : Json::array({"cover", r - n_rows}), m}));
+    }
+    j["leaves"].push_back(Json{{"fixed", fixed}, {"rows", rows}});
+  }
+  return j.dump();
+}
+
+}  // namespace neaptide::plan

@@ -1,0 +1,57 @@
+// Lower bounds from a handful of instants at once, chosen as they are needed: the cheapest 0/1 solution of a small
+// CutsModel is played back as a schedule, and where that holds too much, the op that runs there becomes an instant too.
+// Either some solution plays back within the budget (then it is optimal), or the bound has grown.
+//
+//   MultiCut cuts(problem, device, BoundScope::kThisOrder);
+//   MultiCut::Ways ways;
+//   ways.improve = [&](const std::vector<Compute>& relaxed) { ...make it fit...; return best_seconds; };
+//   const LowerBound b = cuts.prove(op_of_the_best_single_cut, best_seconds, ways);
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "neaptide/plan/cuts_model.hpp"
+#include "neaptide/plan/cuts_tree.hpp"
+#include "neaptide/plan/plan.hpp"
+
+namespace neaptide::plan {
+
+class MultiCut {
+ public:
+  /// The problem must be sound and outlive this; the device needs a budget.
+  MultiCut(const Problem& problem, DeviceId device, BoundScope scope) : frame_(problem, device, scope) {}
+
+  struct Ways {
+    std::int64_t iterations = 30'000;   // of the simplex method, all together
+    std::size_t most_columns = 40'000;  // of one model
+    int most_instants = 64;
+    std::function<bool()> stop = [] { return false; };
+    /// Is shown the runs of a relaxed solution, which may hold too much; returns the best seconds known by then.
+    std::function<Seconds(const std::vector<Compute>&)> improve;
+  };
+
+  /// A bound with its certificate; at least the floor. Ends once it reaches `known`, the seconds of the best plan.
+  LowerBound prove(OpId first, Seconds known, const Ways& ways);
+
+  /// How the last call went.
+  int instants() const { return instants_; }
+  int nodes() const { return nodes_; }
+  std::int64_t iterations() const { return iterations_; }
+
+ private:
+  Wide target(Seconds known) const;
+  std::vector<Compute> runs_of(const CutsModel& model, const std::vector<char>& solution) const;
+  /// Ops to add as instants, because they run where the schedule holds too much.
+  std::vector<OpId> overflows(const std::vector<Compute>& runs, const std::vector<OpId>& cuts) const;
+  std::vector<OpId> with(std::vector<OpId> cuts, const std::vector<OpId>& more) const;
+  bool comparable(OpId op, const std::vector<OpId>& cuts) const;
+  std::string certificate(const CutsModel& model, const CutsTree& tree) const;
+
+  CutsFrame frame_;
+  int instants_ = 0, nodes_ = 0;
+  std::int64_t iterations_ = 0;
+};
+
+}  // namespace neaptide::plan
