@@ -45,6 +45,7 @@ class Schedule {
   const Timeline& time() const { return time_; }
   int source() const { return 0; }
   int sink() const { return 1; }
+  int n_nodes() const { return static_cast<int>(action_.size()); }  // ids below this; some are not alive
   bool alive(int node) const { return alive_[node] != 0; }
   int action(int node) const { return action_[node]; }  // -1: source, sink
   const std::vector<Event>& events(int cell) const { return events_[cell]; }

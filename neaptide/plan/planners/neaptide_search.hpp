@@ -92,6 +92,10 @@ class Search {
     std::vector<int> chain;                      // inserted before `before`
     std::vector<Upgrade> upgrades;               // earlier runs that now write more
   };
+  struct Rated {
+    double worth;
+    Gap gap;
+  };
   enum class Mode { kExtend, kRecompute, kFitting };
 
   bool repair(double cutoff, int max_moves, bool earliest);
@@ -124,7 +128,12 @@ class Search {
   double total_excess() const;
   bool try_faster(int node);
   bool ruin();
-  void refresh_extras();
+  bool take_back(int node);
+  bool is_extra(int node) const;
+  int random_extra();
+  int n_extras_estimate() const;
+  void rate_prices();
+  void rate(int cell, int node, Bytes over);
   bool removable(int node) const;
   bool fixed_in_order(int node) const;
   void note_best();
@@ -142,8 +151,10 @@ class Search {
   std::int64_t last_tick_ = 0;  // repairs end there
   std::vector<std::vector<int>> track_cells_;
   std::vector<Gap> gaps_;
-  std::vector<int> extras_;
-  bool extras_stale_ = true;
+  std::vector<Rated> rated_;
+  std::vector<int> recent_;         // cells that the present ruin gave back
+  std::vector<double> price_;       // per cell: about the seconds of making it again, as last seen
+  std::vector<int> by_price_;       // cells that can be made again, cheapest per byte first
   std::vector<Candidate> candidates_;
   // scratch of one chain
   std::vector<int> chain_;
@@ -156,6 +167,7 @@ class Search {
   std::vector<int> busy_stamp_;
   int stamp_ = 0;
   int n_needs_ = 0;
+  std::size_t n_looked_at_ = 20;
 };
 
 }  // namespace neaptide::plan::tide

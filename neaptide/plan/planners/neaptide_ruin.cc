@@ -1,0 +1,195 @@
+// Taking decisions back: recomputations, slower implementations; and what a change made needless.
+#include "neaptide/plan/planners/neaptide_search.hpp"
+
+#include <algorithm>
+
+namespace neaptide::plan::tide {
+namespace {
+
+constexpr int kLongestGap = 200;  // steps between two decisions that count as neighbours
+
+}  // namespace
+
+// With the order fixed, the first run of an op stays where it is.
+bool Search::fixed_in_order(int node) const {
+  const int op = m_.actions[s_.action(node)].op;
+  if (switches_.order || op < 0) return false;
+  const auto& runs = s_.runs(op);
+  return std::all_of(runs.begin(), runs.end(),
+                     [&](int other) { return other == node || s_.time().before(node, other); });
+}
+
+bool Search::removable(int node) const {
+  const int action = s_.action(node);
+  if (action < 0 || m_.actions[action].once || fixed_in_order(node)) return false;
+  for (const int c : m_.actions[action].writes) {
+    if (s_.last_read(c, node) >= 0 && s_.supplier(c, node) < 0) return false;
+  }
+  return true;
+}
+
+// The step, and the steps that only it needed.
+void Search::remove_with_inputs(int node) {
+  std::vector<int> suppliers;
+  for (const int c : m_.actions[s_.action(node)].reads) suppliers.push_back(s_.supplier(c, node));
+  s_.remove(node);
+  for (const int supplier : suppliers) {
+    if (supplier < 0 || !s_.alive(supplier) || s_.action(supplier) < 0) continue;
+    const Action& a = m_.actions[s_.action(supplier)];
+    const bool used =
+        std::any_of(a.writes.begin(), a.writes.end(), [&](int c) { return s_.last_read(c, supplier) >= 0; });
+    if (!used && !a.once && !fixed_in_order(supplier)) remove_with_inputs(supplier);
+  }
+}
+
+bool Search::try_remove(int node) {
+  if (!s_.alive(node) || !removable(node)) return false;
+  const std::size_t mark = s_.mark();
+  remove_with_inputs(node);
+  ticks_ += 10;
+  if (s_.sound_since(mark) && s_.excess() <= 0) return true;
+  s_.undo(mark);
+  return false;
+}
+
+// Runs the step by another implementation, making what that reads.
+bool Search::swap_with_support(int node, int action, Mode mode) {
+  begin_chain();
+  for (const int r : m_.actions[action].reads) {
+    if (!need(r, -1, node, mode, 0)) return false;
+  }
+  Candidate c;
+  c.before = node;
+  c.replace_node = node;
+  c.replace_action = action;
+  c.chain = chain_;
+  c.upgrades = upgrades_;
+  return apply(c);
+}
+
+bool Search::try_swap(int node, int action) {
+  const std::size_t mark = s_.mark();
+  const double before = s_.seconds();
+  if (!swap_with_support(node, action, Mode::kFitting)) return false;
+  if (s_.seconds() < before && s_.excess() <= 0) return true;
+  s_.undo(mark);
+  return false;
+}
+
+bool Search::try_faster(int node) {
+  const int now = s_.action(node);
+  if (now < 0 || m_.actions[now].op < 0) return false;
+  std::vector<int> list;
+  for (const int a : m_.op_actions[m_.actions[now].op]) {
+    if (m_.actions[a].seconds < m_.actions[now].seconds) list.push_back(a);
+  }
+  std::sort(list.begin(), list.end(), [&](int x, int y) { return m_.actions[x].seconds < m_.actions[y].seconds; });
+  for (const int a : list) {
+    if (try_swap(node, a)) return true;
+  }
+  return false;
+}
+
+void Search::prune(std::size_t mark) {
+  if (!switches_.prune) return;
+  std::vector<int> nodes = s_.changed_since(mark);
+  const std::size_t n_changed = nodes.size();
+  for (std::size_t i = 0; i < n_changed; ++i) {
+    const Action& a = m_.actions[s_.action(nodes[i])];
+    for (const int c : a.writes) {
+      for (const Event& e : s_.events(c)) {
+        if (e.write && e.node != nodes[i]) nodes.push_back(e.node);
+      }
+    }
+  }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  // Dear ones first: what one removal takes up, a cheaper one cannot have.
+  std::sort(nodes.begin(), nodes.end(), [&](int x, int y) {
+    const double a = s_.action(x) < 0 ? 0 : m_.actions[s_.action(x)].seconds;
+    const double b = s_.action(y) < 0 ? 0 : m_.actions[s_.action(y)].seconds;
+    return a != b ? a > b : x < y;
+  });
+  std::vector<int> kept;
+  for (const int node : nodes) {
+    if (!try_remove(node)) kept.push_back(node);
+  }
+  if (!switches_.implementations) return;
+  for (const int node : kept) {
+    if (s_.alive(node)) try_faster(node);
+  }
+}
+
+// A step that could be taken back: made again for nothing but memory, or by a slow implementation.
+bool Search::is_extra(int node) const {
+  if (!s_.alive(node)) return false;
+  const int a = s_.action(node);
+  if (a < 0) return false;
+  if (removable(node)) return true;
+  return m_.actions[a].op >= 0 && m_.actions[a].seconds > m_.actions[m_.fastest[m_.actions[a].op]].seconds;
+}
+
+// A uniformly drawn one; -1 after too many misses.
+int Search::random_extra() {
+  const int n = s_.n_nodes();
+  const int tries = n < 4000 ? n : 4000;
+  for (int k = 0; k < tries; ++k) {
+    const int node = random_.below(n);
+    if (is_extra(node)) return node;
+  }
+  ticks_ += tries / 16;
+  return -1;
+}
+
+int Search::n_extras_estimate() const {
+  int count = 0;
+  for (int node = 0; node < s_.n_nodes(); ++node) count += is_extra(node) ? 1 : 0;
+  return count;
+}
+
+// Takes back one to twenty decisions.
+bool Search::ruin() {
+  int node = random_extra();
+  if (node < 0) return false;
+  const int k = 1 + random_.below(random_.below(2) == 0 ? 10 : 40);
+  const bool together = switches_.contiguous && random_.below(2) == 0;
+  bool any = false;
+  for (int i = 0; i < k && node >= 0; ++i) {
+    int following = -1;
+    if (together) {
+      following = s_.time().next(node);
+      for (int skipped = 0; following >= 0 && !is_extra(following); ++skipped) {
+        following = skipped < kLongestGap ? s_.time().next(following) : -1;
+      }
+    } else if (i + 1 < k) {
+      following = random_extra();
+    }
+    any = take_back(node) || any;
+    node = following;
+  }
+  return any;
+}
+
+// Removes a step, or runs it by another implementation.
+bool Search::take_back(int node) {
+  if (!s_.alive(node)) return false;
+  const int a = s_.action(node);
+  const std::size_t mark = s_.mark();
+  ticks_ += 10;
+  if (removable(node)) {
+    for (const int c : m_.actions[a].writes) recent_.push_back(c);
+    remove_with_inputs(node);
+  } else if (a >= 0 && m_.actions[a].op >= 0) {
+    const auto& list = m_.op_actions[m_.actions[a].op];
+    const int other = list[random_.below(static_cast<int>(list.size()))];
+    if (m_.actions[other].seconds >= m_.actions[a].seconds) return false;
+    if (!swap_with_support(node, other, random_.below(2) == 0 ? Mode::kExtend : Mode::kRecompute)) return false;
+  } else {
+    return false;
+  }
+  if (s_.sound_since(mark)) return true;
+  s_.undo(mark);
+  return false;
+}
+
+}  // namespace neaptide::plan::tide
