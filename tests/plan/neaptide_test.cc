@@ -176,7 +176,8 @@ TEST(Neaptide, TheSameInputGivesTheSamePlan) {
 }
 
 TEST(Neaptide, EverySwitchMayBeTurnedOff) {
-  for (const char* name : {"bound", "chain-recompute", "contiguous", "implementations", "order", "paging", "prune"}) {
+  for (const char* name :
+       {"bound", "chain-recompute", "contiguous", "implementations", "order", "paging", "portfolio", "prune"}) {
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
       const Problem p = random_problem(seed, {.n_ops = 9, .host = seed % 2 == 0});
       Options o = tight(p, 0.8);
@@ -256,6 +257,82 @@ TEST(Neaptide, FindsAndProvesTheOptimumOfAChain) {
   EXPECT_EQ(plan.cost.seconds, 7);
   EXPECT_EQ(plan.status, Status::kOptimal);
   EXPECT_EQ(plan.peak[DeviceId(0)], 30);
+}
+
+// The portfolio: whatever a cheap published method finds is found here too, however little effort is left for
+// searching.
+TEST(Neaptide, IsNeverWorseThanACheapPlanner) {
+  int n_compared = 0;
+  for (const RandomProblem& kind :
+       {RandomProblem{.n_ops = 20}, RandomProblem{.n_ops = 24, .implementations = false, .chain = true},
+        RandomProblem{.n_ops = 16, .in_place = false, .zeros = true}}) {
+    for (std::uint64_t seed = 0; seed < 15; ++seed) {
+      const Problem p = random_problem(seed, kind);
+      for (const double part : {0.5, 0.95}) {
+        Options o = tight(p, part);
+        o.effort = 1000;
+        const Plan ours = make_plan(p, "neaptide", o);
+        o.effort = 0;
+        for (const char* name : {"keep-all", "chen-sqrt", "chen-greedy", "dtr", "griewank", "rotor"}) {
+          const Plan other = make_plan(p, name, o);
+          if (other.infeasible) continue;
+          ++n_compared;
+          ASSERT_FALSE(ours.infeasible) << name << " finds a plan for seed " << seed;
+          EXPECT_LE(ours.cost.seconds, other.cost.seconds * (1 + 1e-12)) << name << ", seed " << seed;
+        }
+      }
+    }
+  }
+  EXPECT_GT(n_compared, 100);
+}
+
+/// f1..f(l-1) from a homed input and back; a step back needs a workspace of one value. Values weigh one byte, gradients
+/// nothing: s + 2 bytes are s checkpoints, the input among them, and one state that moves.
+Problem uniform_chain(int length) {
+  Problem p;
+  p.devices.push_back({"d", std::nullopt, 1});
+  p.buffers.push_back({"x", 1, DeviceId(0), false, false});
+  const auto add = [&](const std::string& name, std::vector<BufferId> reads, Bytes bytes, bool back) {
+    const BufferId out = p.buffers.push_back({name, bytes, std::nullopt, false, false});
+    Impl i;
+    i.name = "i";
+    i.device = DeviceId(0);
+    i.seconds = 1;
+    i.workspace = back ? 1 : 0;
+    i.reads = std::move(reads);
+    i.writes = {out};
+    p.order.push_back(p.ops.push_back({name, back, {std::move(i)}}));
+    return out;
+  };
+  for (int i = 1; i < length; ++i) add("f" + std::to_string(i), {BufferId(i - 1)}, 1, false);
+  BufferId gradient = add("b" + std::to_string(length), {BufferId(length - 1)}, 0, true);
+  for (int i = length - 1; i >= 1; --i) gradient = add("b" + std::to_string(i), {BufferId(i - 1), gradient}, 0, true);
+  p.buffers[gradient].keep = true;
+  return p;
+}
+
+// A. Griewank, A. Walther: Algorithm 799 (Revolve), 2000: r l - C(s + r, s + 1) advances with the least r for which
+// C(s + r, s) >= l, and one step each back.
+TEST(Neaptide, ReachesTheClosedFormOnUniformChains) {
+  const auto choose = [](std::int64_t n, std::int64_t k) {
+    std::int64_t c = 1;
+    for (std::int64_t i = 1; i <= k; ++i) c = c * (n - k + i) / i;
+    return c;
+  };
+  for (const int length : {16, 50}) {
+    const Problem p = uniform_chain(length);
+    for (const int slots : {1, 2, 3, 4, 5, 7, 10, 15, 16}) {
+      std::int64_t r = 0;
+      while (choose(slots + r, slots) < length) ++r;
+      Options o;
+      o.budgets["d"] = slots + 2;
+      o.effort = 20'000;
+      const Plan plan = make_plan(p, "neaptide", o);
+      ASSERT_FALSE(plan.infeasible) << length << " steps, " << slots << " slots";
+      EXPECT_EQ(plan.cost.seconds, static_cast<double>(r * length - choose(slots + r, slots + 1) + length))
+          << length << " steps, " << slots << " slots";
+    }
+  }
 }
 
 TEST(Certify, RejectsWhatWasTamperedWith) {

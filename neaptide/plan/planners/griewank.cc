@@ -9,6 +9,8 @@
 namespace neaptide::plan {
 namespace {
 
+constexpr long long kMostSteps = 2'000'000;
+
 /// binomial(s + r, s), cut off at a large number.
 long long reach(int slots, int repetitions) {
   long long value = 1;
@@ -141,15 +143,32 @@ Plan run_griewank(const Problem& problem, const Options& options) {
   check_switches(options, "griewank", {"slots"});
   const Forward forward = forward_of(problem);
   const int n = static_cast<int>(forward.ops.size());
-  std::vector<int> tries;
+  BestPlan best(problem);
+  const auto fits = [&](int slots) {
+    if (revolve_cost(n, slots) > kMostSteps) return true;  // too long to be of use; more slots are shorter
+    std::vector<Step> steps = Revolver(problem, forward, slots).run();
+    const bool good = !steps.empty() && overflow(problem, simulate(problem, steps).peak) == 0;
+    best.offer(std::move(steps));
+    return good;
+  };
   const std::string given = switch_value(options, "slots", "auto");
   if (given != "auto") {
-    tries.push_back(std::atoi(given.c_str()));
-  } else {
-    for (int slots = 1; slots <= n; slots = std::max(slots + 1, slots * 5 / 4)) tries.push_back(slots);
+    fits(std::atoi(given.c_str()));
+    return std::move(best).plan();
   }
-  BestPlan best(problem);
-  for (int slots : tries) best.offer(Revolver(problem, forward, slots).run());
+  // More slots, less time: the most that fit, found by doubling and bisection.
+  int low = 0, high = 1;
+  if (fits(0)) {
+    while (high <= n && fits(high)) {
+      low = high;
+      high *= 2;
+    }
+  }
+  high = std::min(high, n + 1);
+  while (high - low > 1) {
+    const int middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
   return std::move(best).plan();
 }
 

@@ -12,6 +12,7 @@
 #include "neaptide/plan/answer.hpp"
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/forced.hpp"
+#include "neaptide/plan/planners/neaptide_portfolio.hpp"
 #include "neaptide/plan/planners/neaptide_search.hpp"
 #include "neaptide/plan/planners/neaptide_start.hpp"
 #include "neaptide/plan/simulate.hpp"
@@ -29,11 +30,14 @@ constexpr std::int64_t kFeasibleTicksPerOp = 20'000;
 constexpr std::int64_t kMostFeasibleTicks = 60'000'000;
 constexpr std::int64_t kProbeTicksPerOp = 4'000;  // of one probe for the smallest budget
 constexpr std::int64_t kMostProbeTicks = 12'000'000;
+constexpr double kTicksPerSecond = 1e7;
+constexpr double kLongestTimeLimit = 1e6;  // longer ones are none
 constexpr double kSame = 1e-12;
 
 tide::Switches read_switches(const Options& options) {
-  check_switches(options, "neaptide",
-                 {"bound", "chain-recompute", "contiguous", "implementations", "order", "paging", "prune"});
+  check_switches(
+      options, "neaptide",
+      {"bound", "chain-recompute", "contiguous", "implementations", "order", "paging", "portfolio", "prune"});
   const auto on = [&](const char* name) { return switch_value(options, name, "on", {"on", "off"}) == "on"; };
   tide::Switches s;
   s.chain_recompute = on("chain-recompute");
@@ -42,6 +46,7 @@ tide::Switches read_switches(const Options& options) {
   s.prune = on("prune");
   s.contiguous = on("contiguous");
   s.order = on("order");
+  s.portfolio = on("portfolio");
   return s;
 }
 
@@ -51,6 +56,13 @@ std::int64_t feasible_ticks(const Problem& problem) {
 }
 std::int64_t probe_ticks(const Problem& problem) {
   return std::min(kMostProbeTicks, kProbeTicksPerOp * n_ops(problem));
+}
+
+/// A time limit that is given is meant to be used; half of what a fast core does in that time.
+std::int64_t default_ticks(const Problem& problem, const Options& options) {
+  const std::int64_t ticks = std::min(kMostDefaultTicks, kDefaultTicksPerOp * n_ops(problem));
+  if (options.time_limit > kLongestTimeLimit) return ticks;
+  return std::max(ticks, static_cast<std::int64_t>(options.time_limit * kTicksPerSecond));
 }
 
 /// The steps of a sequence of actions. What may end anywhere ends where the schedule says; all other frees follow.
@@ -85,33 +97,30 @@ class Run {
         switches_(read_switches(options)),
         model_(problem),
         begin_(Clock::now()),
-        ticks_(options.effort > 0 ? options.effort : std::min(kMostDefaultTicks, kDefaultTicksPerOp * n_ops(problem))) {
-  }
+        ticks_(options.effort > 0 ? options.effort : default_ticks(problem, options)) {}
 
   Plan plan() {
     const std::optional<Infeasible> impossible = prove_infeasible(problem_);
     if (impossible) return refuse(reach_down());
-    searches_.push_back(std::make_unique<Search>(model_, tide::starting_actions(model_), options_.seed, switches_));
-    Search& first = *searches_[0];
-    first.stop = [this] { return stopped(); };
-    if (!make_feasible(first, options_.diagnose ? feasible_ticks(problem_) : probe_ticks(problem_))) {
-      if (!options_.diagnose) return refuse({model_, tide::starting_actions(model_), 0});
+    const tide::Sequence opening = tide::starting_actions(model_);
+    for (std::uint64_t i = 0; i < (parallel() ? 2 : 1); ++i) {
+      searches_.push_back(std::make_unique<Search>(model_, opening, options_.seed + i, switches_));
+      searches_.back()->stop = [this] { return stopped(); };
+    }
+    if (!start()) {
+      if (!options_.diagnose) return refuse({model_, opening, 0});
       const Found found = reach_down();  // what "min" finds must be found here too
-      first.adopt(found.sequence);
-      if (!first.has_best()) return refuse(found);
+      for (auto& s : searches_) s->adopt(found.sequence);
+      if (!searches_[0]->has_best()) return refuse(found);
     }
     report();
-    first.improve(ticks_ / 10, 0.2);
+    improve_together(ticks_ / 10, 0);
+    const auto first_rounds = [this] { improve(*searches_[0], parallel() ? ticks_ * 3 / 10 : 0, 0.2); };
+    in_parallel(first_rounds, [this] { prove(); });
     report();
-    if (options_.threads > 1 && ticks_ > 1000) {
-      auto bound = std::async(std::launch::async, [this] { prove(); });
-      improve_rounds(first, ticks_ * 4 / 10);
-      bound.get();
-      second_search();
-    } else {
-      prove();
-      improve_rounds(first, ticks_ * 9 / 10);
-    }
+    constexpr int kRounds = 8;
+    const std::int64_t left = ticks_ * (parallel() ? 6 : 9) / 10;
+    for (int r = 0; r < kRounds && !stopped() && !good_enough(); ++r) improve_together(left / kRounds, r);
     return finish();
   }
 
@@ -131,16 +140,47 @@ class Run {
     return true;
   }
 
-  /// From the given plan where there is one, and from the beginning; the better one becomes current.
-  bool make_feasible(Search& s, std::int64_t ticks) {
-    if (options_.start.empty()) return s.make_feasible(ticks);
-    const tide::Sequence cold = s.current().sequence();
-    s.adopt(tide::sequence_of(model_, options_.start));
-    s.make_feasible(ticks);
-    s.adopt(cold);
-    s.make_feasible(ticks);
-    if (s.has_best()) s.adopt(s.best());
-    return s.has_best();
+  bool parallel() const { return options_.threads > 1 && ticks_ > 1000; }
+
+  /// Both, at the same time where there are threads for it; the first one on this thread.
+  template <typename F, typename G>
+  void in_parallel(const F& here, const G& there) {
+    if (parallel()) {
+      auto other = std::async(std::launch::async, there);
+      here();
+      other.get();
+    } else {
+      here();
+      there();
+    }
+  }
+
+  /// Incumbents: the given plan, the search's own, and those of the cheap planners. The first search goes on from its
+  /// own, the second from the best of the others.
+  bool start() {
+    Search &first = *searches_[0], &last = *searches_.back();
+    const std::int64_t ticks = options_.diagnose ? feasible_ticks(problem_) : probe_ticks(problem_);
+    std::vector<tide::Sequence> others;
+    const auto from_others = [&] {
+      if (!options_.start.empty()) others.push_back(tide::sequence_of(model_, options_.start));
+      if (!switches_.portfolio) return;
+      for (const auto& steps : tide::cheap_plans(problem_, [this] { return stopped(); })) {
+        others.push_back(tide::sequence_of(model_, steps));
+      }
+    };
+    in_parallel([&] { first.make_feasible(ticks); }, from_others);
+    if (!switches_.order) std::erase_if(others, [this](const auto& s) { return !first_runs_in_order(s); });
+    const bool own = first.has_best();
+    for (const tide::Sequence& s : others) last.offer(s);
+    if (!last.has_best() && !options_.start.empty() && !others.empty()) {
+      last.adopt(others[0]);  // over budget: a start all the same
+      last.make_feasible(ticks);
+    }
+    if (!own && !last.has_best()) return false;
+    if (!last.has_best()) last.adopt(first.best());
+    if (!own) first.adopt(last.best());
+    last.adopt(last.best());
+    return true;
   }
 
   const Search& best() const {
@@ -169,31 +209,37 @@ class Run {
 
   bool good_enough() const { return gap() <= std::max(options_.gap, kSame); }
 
-  void improve_rounds(Search& s, std::int64_t ticks) {
-    constexpr int kRounds = 8;
-    for (int r = 0; r < kRounds && !stopped() && !good_enough(); ++r) {
-      s.floor = bound_seconds_.load() * (1 + kSame);
-      s.improve(ticks / kRounds, r + 2 < kRounds ? 0.2 : 0.02);
-      report();
+  bool first_runs_in_order(const tide::Sequence& sequence) const {
+    std::vector<int> position(problem_.ops.size());
+    for (std::size_t i = 0; i < problem_.order.size(); ++i) position[problem_.order[i].index()] = static_cast<int>(i);
+    std::vector<char> ran(problem_.ops.size());
+    int last = -1;
+    for (const int action : sequence.actions) {
+      const int op = model_.actions[static_cast<std::size_t>(action)].op;
+      if (op < 0 || ran[static_cast<std::size_t>(op)] != 0) continue;
+      ran[static_cast<std::size_t>(op)] = 1;
+      if (position[static_cast<std::size_t>(op)] < last) return false;
+      last = position[static_cast<std::size_t>(op)];
     }
+    return true;
   }
 
-  /// Two searches with different seeds that start each round from the better one.
-  void second_search() {
-    searches_.push_back(std::make_unique<Search>(model_, best().best(), options_.seed + 1, switches_));
-    constexpr int kRounds = 6;
-    for (int r = 0; r < kRounds && !stopped() && !good_enough(); ++r) {
-      const tide::Sequence start = best().best();
-      const auto go = [&, r](Search& s) {
-        s.adopt(start);
-        s.floor = bound_seconds_.load() * (1 + kSame);
-        s.improve(ticks_ / 2 / kRounds, r + 2 < kRounds ? 0.2 : 0.02);
-      };
-      auto other = std::async(std::launch::async, [&] { go(*searches_[1]); });
-      go(*searches_[0]);
-      other.get();
-      report();
+  void improve(Search& s, std::int64_t ticks, double warmth) {
+    s.floor = bound_seconds_.load() * (1 + kSame);
+    s.improve(ticks, warmth);
+  }
+
+  /// A round of every search at once; then the worse one takes over the better one's schedule.
+  void improve_together(std::int64_t ticks, int round) {
+    const double warmth = round < 6 ? 0.2 : 0.02;
+    in_parallel([&] { improve(*searches_[0], ticks, warmth); },
+                [&] {
+                  if (searches_.size() > 1) improve(*searches_[1], ticks, warmth);
+                });
+    for (auto& s : searches_) {
+      if (s->best_seconds() > best().best_seconds()) s->adopt(best().best());
     }
+    report();
   }
 
   void prove() {

@@ -5,9 +5,11 @@
 
 namespace neaptide::plan::tide {
 namespace {
-const auto kBetter = [](const auto& a, const auto& b) { return a.worth != b.worth ? a.worth > b.worth : a.gap.cell < b.gap.cell; };
+const auto kBetter = [](const auto& a, const auto& b) {
+  return a.worth != b.worth ? a.worth > b.worth : a.gap.cell < b.gap.cell;
+};
 
-constexpr double kNoise = 0.6;      // of every comparison: repeated repairs must differ
+constexpr double kNoise = 0.6;     // of every comparison: repeated repairs must differ
 constexpr int kSample = 64;        // idle cells looked at per overflow on large problems
 constexpr int kLargeCells = 1500;  // more cells than this: sample
 
@@ -288,7 +290,8 @@ void Search::collect_gaps(int track, int node) {
     const int n_priced = static_cast<int>(by_price_.size());
     for (int k = 0; k < 12 * kSample && static_cast<int>(rated_.size()) < kSample; ++k) {
       const double u = random_.unit();
-      const int c = n_priced > 0 && (k & 3) != 0 ? by_price_[static_cast<int>(u * u * n_priced)] : cells[random_.below(n)];
+      const int c =
+          n_priced > 0 && (k & 3) != 0 ? by_price_[static_cast<int>(u * u * n_priced)] : cells[random_.below(n)];
       if (m_.cells[c].track == track) rate(c, node, over);
     }
     ticks_ += kSample / 4;

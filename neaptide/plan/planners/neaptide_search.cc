@@ -36,6 +36,13 @@ void Search::adopt(const Sequence& sequence) {
   note_best();
 }
 
+void Search::offer(const Sequence& sequence) {
+  const Schedule s(m_, sequence);
+  if (s.excess() > 0 || s.seconds() >= best_seconds_) return;
+  best_ = sequence;
+  best_seconds_ = s.seconds();
+}
+
 void Search::note_best() {
   if (s_.excess() > 0 || s_.seconds() >= best_seconds_) return;
   best_ = s_.sequence();
@@ -52,7 +59,7 @@ bool Search::make_feasible(std::int64_t ticks) {
     if (repair(1e300, 100 + 6 * n, earliest)) {
       prune(mark);
       s_.commit();
-          note_best();
+      note_best();
       return true;
     }
     s_.undo(mark);
@@ -96,7 +103,7 @@ void Search::improve(std::int64_t ticks, double warmth) {
       continue;
     }
     s_.commit();
-      note_best();
+    note_best();
   }
 }
 

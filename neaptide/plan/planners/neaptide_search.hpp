@@ -13,6 +13,7 @@
 //   prune             steps that a change made needless are removed at once
 //   contiguous        half of the ruins are neighbours in time
 //   order             steps move to where they hold less
+//   portfolio         the plans of the cheap published methods are starting points
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@ struct Switches {
   bool prune = true;
   bool contiguous = true;
   bool order = true;
+  bool portfolio = true;
 };
 
 /// Small, fast and the same everywhere (xorshift*).
@@ -67,6 +69,8 @@ class Search {
   void improve(std::int64_t ticks, double warmth);
   /// Makes a schedule that fits the current one.
   void adopt(const Sequence& sequence);
+  /// Makes it the best one when it fits and is better; the current one stays.
+  void offer(const Sequence& sequence);
 
   bool has_best() const { return best_seconds_ < 1e300; }
   const Sequence& best() const { return best_; }
