@@ -160,7 +160,27 @@ Bytes CutsFrame::extra(OpId op, int impl) const {
   return sum;
 }
 
-CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list)
+// What is read, the least of workspace and outputs that take no block over among the implementations it stands for.
+Bytes CutsFrame::working_set(OpId op, int impl) const {
+  Bytes least = -1;
+  for (std::size_t i = 0; i < stands_for[op.index()].size(); ++i) {
+    if (stands_for[op.index()][i] != impl) continue;
+    const Impl& one = problem.ops[op].impls[i];
+    Bytes sum = problem.rounded(one.workspace, device);
+    for (const int v : impl_writes[op.index()][i]) {
+      const BufferId b = facts.values[v].buffer;
+      const bool takes_over =
+          std::any_of(one.in_place.begin(), one.in_place.end(), [&](const InPlace& p) { return p.out == b; });
+      const bool overwrites = std::find(one.reads.begin(), one.reads.end(), b) != one.reads.end();
+      if (!takes_over && !overwrites) sum += size[v];
+    }
+    least = least < 0 ? sum : std::min(least, sum);
+  }
+  for (const int v : impl_reads[op.index()][static_cast<std::size_t>(impl)]) least += size[v];
+  return least;
+}
+
+CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list, const std::set<OpId>& inside)
     : frame(f), cuts(std::move(list)), first(f.first_runs(cuts)), floor_units(f.facts.floor_units) {
   if (floor_units > 0) cost_scale = static_cast<double>(floor_units) / 100;
   byte_scale = std::max<double>(1, static_cast<double>(*f.problem.devices[f.device].budget));
@@ -171,6 +191,9 @@ CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list)
     for (int o = 0; o < n_ops; ++o) add_run_rows(o, j);
   }
   for (int k = 0; k < static_cast<int>(cuts.size()); ++k) add_instant(k);
+  for (int k = 1; k < static_cast<int>(cuts.size()); ++k) {
+    if (inside.count(cuts[k])) add_inside(k);
+  }
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const int away = columns[c].kind == CutsKey::kBack ? column({CutsKey::kAway, columns[c].a}) : -1;
     if (away < 0) continue;
@@ -394,12 +417,53 @@ void CutsModel::add_instant(int k) {
   add_row(std::move(load));
 }
 
+// The runs of the interval that ends at instant k, beside what lies there all through it.
+void CutsModel::add_inside(int k) {
+  std::vector<std::pair<int, int>> carried;  // value, column
+  for (int v = 0; v < static_cast<int>(frame.size.size()); ++v) {
+    if (frame.size[v] == 0) continue;
+    const auto held = [&](int at) { return column({CutsKey::kHeld, v, at}); };
+    const auto certain = [&](int at) { return has(frame.common_reads(cuts[at]), v); };
+    if ((held(k - 1) < 0 && !certain(k - 1)) || (held(k) < 0 && !certain(k))) continue;
+    CutsRow row{{CutsKey::kCarry, v, k}, -1, {}};
+    for (const int at : {k - 1, k}) {
+      if (certain(at)) {
+        ++row.least;
+      } else {
+        row.terms.emplace_back(held(at), -1);
+      }
+    }
+    for (const auto& [c, factor] : made(v, k)) {
+      if (columns[c].kind == CutsKey::kRun || columns[c].kind == CutsKey::kBack) row.terms.emplace_back(c, 1);
+    }
+    const int c = add({CutsKey::kCarried, v, k}, 0);
+    row.terms.emplace_back(c, 1);
+    add_row(std::move(row));
+    carried.emplace_back(v, c);
+  }
+  const Bytes left = *frame.problem.devices[frame.device].budget - frame.fixed_bytes;
+  for (int o = 0; o < static_cast<int>(frame.problem.ops.size()); ++o) {
+    if (!frame.here[o]) continue;
+    for (int i = 0; i < static_cast<int>(frame.impl_reads[o].size()); ++i) {
+      const int run = column({CutsKey::kRun, o, k, i});
+      if (run < 0) continue;
+      CutsRow row{{CutsKey::kInside, o, k, i}, -left, {{run, -frame.working_set(OpId(o), i)}}};
+      for (const auto& [v, c] : carried) {
+        const auto& writes = frame.facts.writes[o];
+        const bool own = has(frame.impl_reads[o][i], v) || std::find(writes.begin(), writes.end(), v) != writes.end();
+        if (!own) row.terms.emplace_back(c, -frame.size[v]);
+      }
+      add_row(std::move(row));
+    }
+  }
+}
+
 milp::Model CutsModel::relaxation() const {
   milp::Model m;
   m.name = "cuts";
   for (std::size_t c = 0; c < columns.size(); ++c) m.add({}, 0, 1, static_cast<double>(cost[c]) / cost_scale, false);
   for (const CutsRow& row : rows) {
-    const double scale = row.key.kind == CutsKey::kRoom ? byte_scale : 1;
+    const double scale = row.in_bytes() ? byte_scale : 1;
     std::vector<milp::Term> terms;
     for (const auto& [c, factor] : row.terms) terms.push_back({milp::Var{c}, static_cast<double>(factor) / scale});
     m.rows.push_back({{}, static_cast<double>(row.least) / scale, milp::kInfinity, std::move(terms)});

@@ -7,12 +7,16 @@
 //   x[o,j,i]  op o runs in interval j by implementation i (at least once)
 //   z[k,i]    tau_k first runs by implementation i
 //   p[v,j]    value v comes back from another device in interval j;  q[v]: it went there
+//   c[v,j]    value v lies there all through interval j (only where asked for)
 //
 // Rows, all "at least": a run needs every input held at the last instant or made since; what is held at an instant was
 // held at the last one or made since; what first runs in an interval reads its inputs there; what must be there at the
 // end is; and what is held at an instant fits. Runs in different intervals are different runs, so their seconds add up:
 // with the first run of every necessary op in the floor, the optimum is a lower bound on any sequence of steps. The
 // model grows with the number of instants only; a handful of well chosen ones close most gaps.
+//
+// Runs inside an interval need room as well: what is held at both of its instants and not made in between lies there
+// during every one of them. Such rows come with the c columns, for the intervals that end at the ops asked for.
 //
 // Implementations that another one dominates (no dearer, reads no more, writes no less) are left to it: `stands_for`.
 #pragma once
@@ -31,7 +35,25 @@ namespace neaptide::plan {
 
 /// A column or a row by kind and indices; what the certificate names. Unused indices are -1.
 struct CutsKey {
-  enum Kind : char { kHeld, kRun, kFirst, kBack, kAway, kMust, kRead, kUse, kHold, kEnd, kRoom, kOne, kNeeds, kDoes };
+  enum Kind : char {
+    kHeld,
+    kRun,
+    kFirst,
+    kBack,
+    kAway,
+    kCarried,  // columns
+    kMust,
+    kRead,
+    kUse,
+    kHold,
+    kEnd,
+    kRoom,
+    kOne,
+    kNeeds,
+    kDoes,
+    kCarry,
+    kInside  // rows; kAway is both
+  };
   Kind kind;
   int a = -1, b = -1, c = -1, d = -1;
   friend auto operator<=>(const CutsKey&, const CutsKey&) = default;
@@ -64,6 +86,8 @@ class CutsFrame {
   std::vector<std::array<int, 2>> first_runs(const std::vector<OpId>& cuts) const;
   /// Bytes that tau's first run adds by an implementation beside what it reads.
   Bytes extra(OpId op, int impl) const;
+  /// Bytes that any run needs on the device which `impl` may stand for.
+  Bytes working_set(OpId op, int impl) const;
   /// Every implementation's reads.
   const std::vector<int>& common_reads(OpId op) const { return common_[op.index()]; }
 
@@ -76,11 +100,13 @@ class CutsFrame {
 struct CutsRow {
   CutsKey key;
   std::int64_t least = 0;
-  std::vector<std::pair<int, std::int64_t>> terms;  // column, factor; bytes in a kRoom row
+  std::vector<std::pair<int, std::int64_t>> terms;  // column, factor
+  bool in_bytes() const { return key.kind == CutsKey::kRoom || key.kind == CutsKey::kInside; }
 };
 
 struct CutsModel {
-  CutsModel(const CutsFrame& frame, std::vector<OpId> cuts);
+  /// `inside`: instants among the cuts that end an interval whose runs need room as well.
+  CutsModel(const CutsFrame& frame, std::vector<OpId> cuts, const std::set<OpId>& inside);
 
   const CutsFrame& frame;
   std::vector<OpId> cuts;
@@ -106,6 +132,7 @@ struct CutsModel {
   void add_columns();
   void add_run_rows(int op, int interval);
   void add_instant(int k);
+  void add_inside(int k);
 
   std::map<CutsKey, int> index_;
   std::set<std::pair<int, int>> used_;

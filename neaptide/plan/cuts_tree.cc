@@ -49,7 +49,7 @@ void CutsTree::fix(const std::vector<std::pair<int, char>>& fixed) {
 
 const std::vector<std::pair<int, std::int64_t>>& CutsTree::terms_of(int row, std::int64_t* least, bool* bytes) const {
   const int n = static_cast<int>(m_.rows.size());
-  *bytes = row < n && m_.rows[row].key.kind == CutsKey::kRoom;
+  *bytes = row < n && m_.rows[row].in_bytes();
   *least = row < n ? m_.rows[row].least : -covers_[row - n].most;
   return row < n ? m_.rows[row].terms : cover_terms_[row - n];
 }
@@ -58,7 +58,7 @@ void CutsTree::multipliers_of(const std::vector<double>& duals, double scale, Le
   leaf->multipliers.clear();
   for (std::size_t r = 0; r < duals.size(); ++r) {
     if (!(duals[r] > 0)) continue;
-    const bool bytes = r < m_.rows.size() && m_.rows[r].key.kind == CutsKey::kRoom;
+    const bool bytes = r < m_.rows.size() && m_.rows[r].in_bytes();
     double units = duals[r] * scale * m_.cost_scale;
     if (bytes) units = std::ldexp(units / m_.byte_scale, -price_log2_);
     if (units >= 0.5)
@@ -92,6 +92,12 @@ void CutsTree::choose_candidates(Node* node) const {
   const std::vector<double>& x = lp_.values();
   std::vector<double> price(m_.cuts.size());
   for (std::size_t k = 0; k < price.size(); ++k) price[k] = lp_.row_duals()[room_row_[k]] / m_.byte_scale;
+  for (std::size_t r = 0; r < m_.rows.size(); ++r) {
+    if (m_.rows[r].key.kind != CutsKey::kInside) continue;
+    const double inside = lp_.row_duals()[r] / m_.byte_scale;
+    price[m_.rows[r].key.b] += inside;
+    price[m_.rows[r].key.b - 1] += inside;
+  }
   for (std::size_t c = 0; c < x.size(); ++c) {
     const double f = fraction(x[c]);
     if (f < kWhole) continue;

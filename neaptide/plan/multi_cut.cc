@@ -175,21 +175,21 @@ std::vector<OpId> MultiCut::with(std::vector<OpId> cuts, const std::vector<OpId>
   return cuts;
 }
 
-std::vector<OpId> MultiCut::overflows(const std::vector<Compute>& runs, const std::vector<OpId>& cuts) const {
+MultiCut::Grown MultiCut::grow(const std::vector<Compute>& runs, const Grown& now) const {
   std::vector<Step> steps(runs.begin(), runs.end());
   Simulation sim;
   try {
     steps = with_frees(frame_.problem, steps);
     sim = simulate(frame_.problem, steps);
   } catch (const InternalError&) {
-    return {};
+    return now;
   }
   const Bytes budget = *frame_.problem.devices[frame_.device].budget;
   struct Over {
     Bytes load;
-    OpId op;
+    OpId op, before;  // before: where a run between the two first runs holds too much
   };
-  std::vector<Over> first, again;  // during first runs; during others, with the first run after them
+  std::vector<Over> first, again;
   std::vector<char> ran(frame_.problem.ops.size(), 0);
   Bytes inside = 0;
   OpId before;
@@ -203,22 +203,30 @@ std::vector<OpId> MultiCut::overflows(const std::vector<Compute>& runs, const st
     }
     ran[c->op.index()] = 1;
     if (!frame_.may_cut(c->op)) continue;
-    const bool fresh = comparable(c->op, cuts);
-    if (load > budget && fresh) first.push_back({load, c->op});
-    if (inside > budget && fresh) again.push_back({inside, c->op});
-    if (inside > budget && before.valid() && comparable(before, cuts)) again.push_back({inside, before});
+    if (load > budget && comparable(c->op, now.cuts)) first.push_back({load, c->op, {}});
+    if (inside > budget && before.valid()) again.push_back({inside, c->op, before});
     inside = 0;
     before = c->op;
   }
   std::vector<Over>& list = first.empty() ? again : first;
   std::stable_sort(list.begin(), list.end(), [](const Over& a, const Over& b) { return a.load > b.load; });
-  std::vector<OpId> out;
+  Grown out = now;
+  std::vector<OpId> taken;
   const int apart = std::max(2, static_cast<int>(frame_.problem.ops.size()) / 20);
   for (const Over& o : list) {
-    const bool near = std::any_of(out.begin(), out.end(), [&](OpId c) {
+    const bool near = std::any_of(taken.begin(), taken.end(), [&](OpId c) {
       return std::abs(frame_.facts.position[c.index()] - frame_.facts.position[o.op.index()]) <= apart;
     });
-    if (!near && static_cast<int>(out.size()) < kMostNewInstants) out.push_back(o.op);
+    if (near || static_cast<int>(taken.size()) >= kMostNewInstants) continue;
+    Grown tried = out;
+    tried.cuts = with(tried.cuts, {o.op});
+    if (o.before.valid()) {
+      tried.cuts = with(tried.cuts, {o.before});
+      tried.inside.insert(o.op);
+    }
+    if (tried == out) continue;
+    out = std::move(tried);
+    taken.push_back(o.op);
   }
   return out;
 }
@@ -228,27 +236,24 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
   Wide best_units = frame_.facts.floor_units;
   const std::int64_t before = iterations_;
   nodes_ = 0;
-  std::vector<OpId> cuts{first};
+  Grown now{{first}, {}};
   while (!ways.stop()) {
-    const CutsModel model(frame_, cuts);
-    instants_ = static_cast<int>(cuts.size());
+    const CutsModel model(frame_, now.cuts, now.inside);
+    instants_ = static_cast<int>(now.cuts.size());
     if (model.columns.size() > ways.most_columns) break;
     CutsTree tree(model);
-    CutsTree::End end = CutsTree::End::kStopped;
-    std::vector<OpId> more;
-    do {
-      const std::int64_t left = ways.iterations - (iterations_ - before);
+    Grown more = now;
+    while (true) {
       const std::int64_t done = tree.iterations();
-      end = tree.run(target(known), left, ways.stop);
+      const CutsTree::End end = tree.run(target(known), ways.iterations - (iterations_ - before), ways.stop);
       iterations_ += tree.iterations() - done;
-      more.clear();
       if (end != CutsTree::End::kRelaxed) break;
       const std::vector<Compute> runs = runs_of(model, tree.relaxed());
-      const Wide now = target(known);
+      const Wide wanted = target(known);
       if (ways.improve && !runs.empty()) known = std::min(known, ways.improve(runs));
-      more = overflows(runs, cuts);
-      if (more.empty() && target(known) >= now) break;  // nothing to learn from it
-    } while (more.empty());
+      more = grow(runs, now);
+      if (more != now || target(known) >= wanted) break;  // else: a better plan, and the tree goes on against it
+    }
     nodes_ += tree.n_nodes();
     if (tree.bound() > best_units) {
       best_units = tree.bound();
@@ -256,10 +261,10 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
       best.valid_for = frame_.scope;
       best.certificate = certificate(model, tree);
     }
-    if (more.empty() || iterations_ - before >= ways.iterations) break;
-    std::vector<OpId> grown = with(cuts, more);
-    if (grown.size() == cuts.size() || static_cast<int>(grown.size()) > ways.most_instants) break;
-    cuts = std::move(grown);
+    const bool spent =
+        iterations_ - before >= ways.iterations || static_cast<int>(more.cuts.size()) > ways.most_instants;
+    if (more == now || spent) break;
+    now = std::move(more);
   }
   return best;
 }
@@ -298,6 +303,12 @@ std::string MultiCut::certificate(const CutsModel& model, const CutsTree& tree) 
         return Json::array({"needs", k.a, k.b, value(k.c)});
       case CutsKey::kDoes:
         return Json::array({"does", k.a, k.b});
+      case CutsKey::kCarried:
+        return Json::array({"carried", value(k.a), k.b});
+      case CutsKey::kCarry:
+        return Json::array({"carry", value(k.a), k.b});
+      case CutsKey::kInside:
+        return Json::array({"inside", k.a, k.b, k.c});
     }
     throw InternalError("a row of no kind");
   };

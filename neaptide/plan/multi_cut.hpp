@@ -9,7 +9,7 @@
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <set>
 #include <vector>
 
 #include "neaptide/plan/cuts_model.hpp"
@@ -43,8 +43,13 @@ class MultiCut {
  private:
   Wide target(Seconds known) const;
   std::vector<Compute> runs_of(const CutsModel& model, const std::vector<char>& solution) const;
-  /// Ops to add as instants, because they run where the schedule holds too much.
-  std::vector<OpId> overflows(const std::vector<Compute>& runs, const std::vector<OpId>& cuts) const;
+  struct Grown {
+    std::vector<OpId> cuts;
+    std::set<OpId> inside;
+    bool operator==(const Grown&) const = default;
+  };
+  /// With the instants where the schedule holds too much, and the intervals.
+  Grown grow(const std::vector<Compute>& runs, const Grown& now) const;
   std::vector<OpId> with(std::vector<OpId> cuts, const std::vector<OpId>& more) const;
   bool comparable(OpId op, const std::vector<OpId>& cuts) const;
   std::string certificate(const CutsModel& model, const CutsTree& tree) const;
