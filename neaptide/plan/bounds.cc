@@ -10,108 +10,11 @@
 #include "neaptide/base/errors.hpp"
 #include "neaptide/base/json.hpp"
 #include "neaptide/plan/facts.hpp"
+#include "neaptide/plan/min_cut.hpp"
 #include "neaptide/plan/simulate.hpp"
 
 namespace neaptide::plan {
 namespace {
-
-/// Minimum cut by blocking flows (Dinic). Capacities and the total stay below 2^62.
-class Flow {
- public:
-  void reset(int n_nodes) {
-    head_.assign(n_nodes, -1);
-    arcs_.clear();
-  }
-  int add(int from, int to, Units capacity) {
-    arcs_.push_back({to, head_[from], capacity});
-    head_[from] = static_cast<int>(arcs_.size()) - 1;
-    arcs_.push_back({from, head_[to], 0});
-    head_[to] = static_cast<int>(arcs_.size()) - 1;
-    return static_cast<int>(arcs_.size()) - 2;
-  }
-  Units flow(int arc) const { return arcs_[arc ^ 1].left; }
-  Wide run(int source, int sink);
-  bool reached(int node) const { return level_[node] >= 0; }  // after run: on the source's side
-  std::int64_t work() const { return work_; }
-
- private:
-  struct Arc {
-    int to, next;
-    Units left;
-  };
-  bool levels(int source, int sink);
-  Wide push(int source, int sink);
-
-  std::vector<int> head_, level_, at_, queue_;
-  std::vector<int> path_;
-  std::vector<Arc> arcs_;
-  std::int64_t work_ = 0;
-};
-
-bool Flow::levels(int source, int sink) {
-  level_.assign(head_.size(), -1);
-  queue_.clear();
-  queue_.push_back(source);
-  level_[source] = 0;
-  for (std::size_t i = 0; i < queue_.size(); ++i) {
-    const int u = queue_[i];
-    for (int a = head_[u]; a >= 0; a = arcs_[a].next) {
-      ++work_;
-      if (arcs_[a].left > 0 && level_[arcs_[a].to] < 0) {
-        level_[arcs_[a].to] = level_[u] + 1;
-        queue_.push_back(arcs_[a].to);
-      }
-    }
-  }
-  return level_[sink] >= 0;
-}
-
-Wide Flow::push(int source, int sink) {
-  Wide total = 0;
-  path_.clear();
-  int u = source;
-  while (true) {
-    if (u == sink) {
-      Units amount = kNoLimit * 2 - 1;
-      for (const int a : path_) amount = std::min(amount, arcs_[a].left);
-      std::size_t cut = 0;
-      for (std::size_t i = path_.size(); i-- > 0;) {
-        arcs_[path_[i]].left -= amount;
-        arcs_[path_[i] ^ 1].left += amount;
-        if (arcs_[path_[i]].left == 0) cut = i;
-      }
-      work_ += static_cast<std::int64_t>(path_.size());
-      total += amount;
-      u = arcs_[path_[cut] ^ 1].to;
-      path_.resize(cut);
-      continue;
-    }
-    int& a = at_[u];
-    while (a >= 0 && (arcs_[a].left == 0 || level_[arcs_[a].to] != level_[u] + 1)) {
-      a = arcs_[a].next;
-      ++work_;
-    }
-    if (a >= 0) {
-      path_.push_back(a);
-      u = arcs_[a].to;
-    } else if (u == source) {
-      return total;
-    } else {
-      level_[u] = -1;
-      u = arcs_[path_.back() ^ 1].to;
-      path_.pop_back();
-    }
-  }
-}
-
-Wide Flow::run(int source, int sink) {
-  Wide total = 0;
-  while (levels(source, sink)) {
-    at_ = head_;
-    total += push(source, sink);
-  }
-  return total;
-}
 
 std::string floor_certificate() {
   Json j;
@@ -147,24 +50,20 @@ struct CutBounds::Frame {
     std::vector<char> needed;  // by value: needed on the device afterwards
     Bytes room = 0;            // bytes left for everything else
   };
-  enum Fixed : char { kFree = 0, kKept = 1, kGone = 2 };
-  struct Leaf {
-    std::vector<std::pair<int, char>> fixed;  // value, kKept or kGone
+  struct Proof {  // a flow, where it is not zero
     Units mu = 0;
-    bool impossible = false;  // kept ones alone exceed the room
     std::vector<std::pair<std::int64_t, Units>> run, keep, make, need;
     std::vector<std::array<std::int64_t, 3>> read;  // value, op, flow
   };
   void prepare();
   void set_instant(OpId op);
-  void build(Units mu, const std::vector<char>& fixed);
-  Units keep_capacity(int value, Units mu, char fixed) const;
-  Wide solve(Units mu, const std::vector<char>& fixed, Bytes* kept);
-  Wide maximise(const std::vector<char>& fixed, Bytes room, Units mu_start, Units* mu_best);
-  Leaf leaf(const std::vector<std::pair<int, char>>& decisions, const std::vector<char>& fixed, Units mu);
+  void build(Units mu);
+  Units keep_capacity(int value, Units mu) const;
+  Wide solve(Units mu, Bytes* kept);
+  Wide maximise(Units mu_start, Units* mu_best);
+  Proof proof(Units mu);
   std::string certificate() const;
   Seconds best_seconds() const { return seconds_down(facts.floor_units + best_units, facts.unit_log2); }
-  void keep_best(Wide units, OpId op, std::vector<Leaf> leaves);
   Bytes forced_extra(OpId op) const;
 
   Facts facts;
@@ -181,15 +80,13 @@ struct CutBounds::Frame {
   Instant now;
   Flow flow;
   Arcs arcs;
-  std::vector<int> cut_values, high_values, undecided;
-  std::vector<char> low_values;
   bool infeasible_here = false;
   Units last_mu = 1;
   // the best so far
   Wide best_units = 0;
   OpId best_op;
   bool infeasible = false;
-  std::vector<Leaf> best_leaves;
+  Proof best_proof;
 };
 
 void CutBounds::Frame::prepare() {
@@ -314,14 +211,12 @@ void CutBounds::Frame::set_instant(OpId op) {
   }
 }
 
-Units CutBounds::Frame::keep_capacity(int value, Units mu, char fixed) const {
-  if (fixed == kKept) return 0;
-  if (fixed == kGone) return copy_back[value];
+Units CutBounds::Frame::keep_capacity(int value, Units mu) const {
   const Wide price = static_cast<Wide>(mu) * size[value];
   return static_cast<Units>(std::min<Wide>(std::min<Wide>(price, kNoLimit), copy_back[value]));
 }
 
-void CutBounds::Frame::build(Units mu, const std::vector<char>& fixed) {
+void CutBounds::Frame::build(Units mu) {
   const int n_ops = static_cast<int>(problem.ops.size()), n_values = static_cast<int>(facts.values.size());
   flow.reset(2 + n_ops + 2 * n_values);
   arcs.run.assign(n_ops, -1);
@@ -352,7 +247,7 @@ void CutBounds::Frame::build(Units mu, const std::vector<char>& fixed) {
   }
   for (int v = 0; v < n_values; ++v) {
     if (now.held[v] || size[v] == 0) continue;
-    const Units capacity = keep_capacity(v, mu, fixed[v]);
+    const Units capacity = keep_capacity(v, mu);
     if (now.needed[v]) arcs.need[v] = flow.add(value_node(v), 1, kNoLimit);
     if (capacity == 0) continue;
     if (single[v]) {
@@ -369,34 +264,32 @@ void CutBounds::Frame::build(Units mu, const std::vector<char>& fixed) {
 }
 
 // Minimum cut at a price; `kept`: the bytes that the cut keeps.
-Wide CutBounds::Frame::solve(Units mu, const std::vector<char>& fixed, Bytes* kept) {
-  build(mu, fixed);
+Wide CutBounds::Frame::solve(Units mu, Bytes* kept) {
+  build(mu);
   const Wide value = flow.run(0, 1);
   const int n_ops = static_cast<int>(problem.ops.size()), n_values = static_cast<int>(facts.values.size());
   *kept = 0;
-  cut_values.clear();
   for (int v = 0; v < n_values; ++v) {
     if (arcs.keep[v] < 0) continue;
     const int from = single[v] ? 2 + facts.values[v].makers[0].value : 2 + n_ops + n_values + v;
-    if (!flow.reached(from) || flow.reached(2 + n_ops + v) || fixed[v] != kFree) continue;
+    if (!flow.reached(from) || flow.reached(2 + n_ops + v)) continue;
     if (static_cast<Wide>(mu) * size[v] > copy_back[v]) continue;
     *kept += size[v];
-    cut_values.push_back(v);
   }
   return value;
 }
 
-// The best price by intersecting the tangents on both sides of the maximum. `room` is what the kept ones leave.
-// Returns the bound in units beyond the floor; -1 with `infeasible` set when no price is high enough.
-Wide CutBounds::Frame::maximise(const std::vector<char>& fixed, Bytes room, Units mu_start, Units* mu_best) {
+// The best price by intersecting the tangents on both sides of the maximum. Returns the bound in units beyond the
+// floor; `infeasible_here`: no price is high enough.
+Wide CutBounds::Frame::maximise(Units mu_start, Units* mu_best) {
   *mu_best = 0;
   Wide best = 0;
   Bytes all = 0;
   for (std::size_t v = 0; v < size.size(); ++v) {
-    if (now.needed[v] && !now.held[v] && fixed[v] == kFree) all += size[v];
+    if (now.needed[v] && !now.held[v]) all += size[v];
   }
-  undecided.clear();
-  if (all <= room && std::none_of(fixed.begin(), fixed.end(), [](char f) { return f == kGone; })) return 0;
+  const Bytes room = now.room;
+  if (all <= room) return 0;
   struct Line {
     Units mu;
     Wide at_zero;
@@ -404,7 +297,7 @@ Wide CutBounds::Frame::maximise(const std::vector<char>& fixed, Bytes room, Unit
   };
   const auto line = [&](Units mu) {
     Bytes kept = 0;
-    const Wide value = solve(mu, fixed, &kept);
+    const Wide value = solve(mu, &kept);
     const Wide bound = value - static_cast<Wide>(mu) * room;
     if (bound > best) {
       best = bound;
@@ -414,10 +307,8 @@ Wide CutBounds::Frame::maximise(const std::vector<char>& fixed, Bytes room, Unit
   };
   Line low = line(0);
   low.slope = std::max(low.slope, all);
-  low_values.assign(facts.values.size(), 1);
   Units mu = std::max<Units>(1, mu_start);
   Line high = line(mu);
-  high_values = cut_values;
   const Wide hopeless = Wide{1} << 59;  // above the sum of all costs
   while (high.slope > room) {
     low = high;
@@ -425,7 +316,6 @@ Wide CutBounds::Frame::maximise(const std::vector<char>& fixed, Bytes room, Unit
     if (infeasible_here || mu > kNoLimit / 16) return best;
     mu *= 8;
     high = line(mu);
-    high_values = cut_values;
   }
   for (int k = 0; k < 40; ++k) {
     if (low.slope <= high.slope) break;
@@ -434,31 +324,18 @@ Wide CutBounds::Frame::maximise(const std::vector<char>& fixed, Bytes room, Unit
     const Line middle = line(static_cast<Units>(next));
     if (middle.slope > room) {
       low = middle;
-      low_values.assign(facts.values.size(), 0);
-      for (const int v : cut_values) low_values[v] = 1;
     } else {
       high = middle;
-      high_values = cut_values;
     }
     if (middle.slope == room) break;
-  }
-  // Kept at the lower price, not at the higher one: where an integer solution has to choose.
-  std::vector<char> in_high(facts.values.size(), 0);
-  for (const int v : high_values) in_high[v] = 1;
-  for (std::size_t v = 0; v < size.size(); ++v) {
-    if (low_values[v] && !in_high[v] && fixed[v] == kFree && arcs.keep[v] >= 0)
-      undecided.push_back(static_cast<int>(v));
   }
   return best;
 }
 
-// The flow of one leaf, only where it is not zero.
-CutBounds::Frame::Leaf CutBounds::Frame::leaf(const std::vector<std::pair<int, char>>& decisions,
-                                              const std::vector<char>& fixed, Units mu) {
-  Leaf out;
-  out.fixed = decisions;
+CutBounds::Frame::Proof CutBounds::Frame::proof(Units mu) {
+  Proof out;
   out.mu = mu;
-  build(mu, fixed);
+  build(mu);
   flow.run(0, 1);
   const auto put = [&](const std::vector<int>& list, auto* to) {
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -488,40 +365,21 @@ std::string CutBounds::Frame::certificate() const {
   j["op"] = problem.ops[best_op].name;
   j["unit_log2"] = facts.unit_log2;
   const auto value = [&](int v) { return Json::array({facts.values[v].buffer.value, facts.values[v].version}); };
-  Json leaves = Json::array();
-  for (const Leaf& l : best_leaves) {
-    Json one;
-    Json fixed = Json::array();
-    for (const auto& [v, how] : l.fixed) fixed.push_back(Json::array({value(v), how == kKept ? "kept" : "gone"}));
-    one["fixed"] = fixed;
-    one["mu"] = l.mu;
-    if (l.impossible) {
-      one["impossible"] = true;
-      leaves.push_back(std::move(one));
-      continue;
-    }
-    Json run = Json::array(), keep = Json::array(), make = Json::array(), need = Json::array(), read = Json::array();
-    for (const auto& [o, f] : l.run) run.push_back(Json::array({o, f}));
-    for (const auto& [v, f] : l.keep) keep.push_back(Json::array({value(static_cast<int>(v)), f}));
-    for (const auto& [v, f] : l.make) make.push_back(Json::array({value(static_cast<int>(v)), f}));
-    for (const auto& [v, f] : l.need) need.push_back(Json::array({value(static_cast<int>(v)), f}));
-    for (const auto& r : l.read) read.push_back(Json::array({value(static_cast<int>(r[0])), r[1], r[2]}));
-    one["run"] = std::move(run);
-    one["keep"] = std::move(keep);
-    one["make"] = std::move(make);
-    one["need"] = std::move(need);
-    one["read"] = std::move(read);
-    leaves.push_back(std::move(one));
-  }
-  j["leaves"] = std::move(leaves);
+  Json one;
+  one["mu"] = best_proof.mu;
+  Json run = Json::array(), keep = Json::array(), make = Json::array(), need = Json::array(), read = Json::array();
+  for (const auto& [o, f] : best_proof.run) run.push_back(Json::array({o, f}));
+  for (const auto& [v, f] : best_proof.keep) keep.push_back(Json::array({value(static_cast<int>(v)), f}));
+  for (const auto& [v, f] : best_proof.make) make.push_back(Json::array({value(static_cast<int>(v)), f}));
+  for (const auto& [v, f] : best_proof.need) need.push_back(Json::array({value(static_cast<int>(v)), f}));
+  for (const auto& r : best_proof.read) read.push_back(Json::array({value(static_cast<int>(r[0])), r[1], r[2]}));
+  one["run"] = std::move(run);
+  one["keep"] = std::move(keep);
+  one["make"] = std::move(make);
+  one["need"] = std::move(need);
+  one["read"] = std::move(read);
+  j["flow"] = std::move(one);
   return j.dump();
-}
-
-void CutBounds::Frame::keep_best(Wide units, OpId op, std::vector<Leaf> leaves) {
-  if (units <= best_units) return;
-  best_units = units;
-  best_op = op;
-  best_leaves = std::move(leaves);
 }
 
 CutBounds::CutBounds(const Problem& problem, DeviceId device, BoundScope scope)
@@ -541,13 +399,16 @@ CutBounds::Cut CutBounds::evaluate(OpId op) {
   cut.infeasible = f.now.room < 0;
   Wide units = 0;
   if (!cut.infeasible) {
-    const std::vector<char> fixed(f.facts.values.size(), Frame::kFree);
     Units mu = 0;
     f.infeasible_here = false;
-    units = f.maximise(fixed, f.now.room, f.last_mu, &mu);
+    units = f.maximise(f.last_mu, &mu);
     cut.infeasible = f.infeasible_here;
     if (mu > 0 && !cut.infeasible) f.last_mu = mu;
-    if (units > f.best_units && !cut.infeasible) f.keep_best(units, op, {f.leaf({}, fixed, mu)});
+    if (units > f.best_units && !cut.infeasible) {
+      f.best_units = units;
+      f.best_op = op;
+      f.best_proof = f.proof(mu);
+    }
   }
   if (cut.infeasible) f.infeasible = true;
   cut.seconds = seconds_down(f.facts.floor_units + units, f.facts.unit_log2);
@@ -564,83 +425,9 @@ LowerBound CutBounds::proved() const {
   return b;
 }
 
+OpId CutBounds::best_op() const { return f_->best_op; }
 bool CutBounds::infeasible() const { return f_->infeasible; }
 std::int64_t CutBounds::work() const { return f_->flow.work(); }
-
-// Best first over "kept at the instant" or "gone"; the bound of the tree is the least of its open leaves.
-CutBounds::Cut CutBounds::evaluate_integer(OpId op, Seconds enough, int nodes) {
-  Frame& f = *f_;
-  Cut cut = evaluate(op);
-  if (cut.infeasible || cut.seconds >= enough || f.now.op != op.value) return cut;
-  struct Node {
-    std::vector<std::pair<int, char>> decisions;
-    Wide units;
-    Units mu;
-    bool impossible;
-    std::vector<int> undecided;
-  };
-  const auto evaluate_node = [&](Node* node) {
-    std::vector<char> fixed(f.facts.values.size(), Frame::kFree);
-    Bytes room = f.now.room;
-    for (const auto& [v, how] : node->decisions) {
-      fixed[v] = how;
-      if (how == Frame::kKept) room -= f.size[v];
-    }
-    node->impossible = room < 0;
-    if (node->impossible) {
-      node->units = kNoLimit;
-      return;
-    }
-    f.infeasible_here = false;
-    node->units = f.maximise(fixed, room, std::max<Units>(1, f.last_mu), &node->mu);
-    node->undecided = f.undecided;
-    if (f.infeasible_here) node->undecided.clear();
-  };
-  Wide target = kNoLimit;
-  if (enough < std::ldexp(1.0, f.facts.unit_log2 + 60)) {
-    target = static_cast<Wide>(std::ceil(std::ldexp(enough, -f.facts.unit_log2))) - f.facts.floor_units;
-  }
-  std::vector<Node> open;  // few: linear search for the least
-  open.push_back({{}, 0, 0, false, {}});
-  evaluate_node(&open[0]);
-  const auto least = [&] {
-    return std::min_element(open.begin(), open.end(), [](const Node& a, const Node& b) { return a.units < b.units; });
-  };
-  for (int k = 0; k < nodes; k += 2) {
-    const auto it = least();
-    if (it->units >= target || it->undecided.empty()) break;
-    const Node parent = *it;
-    open.erase(it);
-    const int pick = *std::max_element(parent.undecided.begin(), parent.undecided.end(),
-                                       [&](int a, int b) { return f.size[a] < f.size[b]; });
-    for (const char how : {Frame::kKept, Frame::kGone}) {
-      Node child{parent.decisions, 0, 0, false, {}};
-      child.decisions.emplace_back(pick, how);
-      evaluate_node(&child);
-      child.units = std::max(child.units, static_cast<Wide>(0));
-      open.push_back(std::move(child));
-    }
-  }
-  const Wide units = std::min<Wide>(least()->units, kNoLimit);
-  if (units > f.best_units) {
-    std::vector<Frame::Leaf> leaves;
-    for (const Node& node : open) {
-      if (node.impossible) {
-        Frame::Leaf l;
-        l.fixed = node.decisions;
-        l.impossible = true;
-        leaves.push_back(std::move(l));
-        continue;
-      }
-      std::vector<char> fixed(f.facts.values.size(), Frame::kFree);
-      for (const auto& [v, how] : node.decisions) fixed[v] = how;
-      leaves.push_back(f.leaf(node.decisions, fixed, node.mu));
-    }
-    f.keep_best(units, op, std::move(leaves));
-  }
-  cut.seconds = std::max(cut.seconds, seconds_down(f.facts.floor_units + units, f.facts.unit_log2));
-  return cut;
-}
 
 // Where the load without recomputation is above the budget, or one step alone takes more than half of it.
 std::vector<OpId> CutBounds::promising() const {
@@ -697,10 +484,6 @@ LowerBound CutBounds::best(std::int64_t effort, Seconds enough) {
   if (n <= 64 || work() < end / 2) {
     for (const int i : order) value(i);  // what is left, while the effort lasts
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return known[a] > known[b]; });
-  }
-  for (int k = 0; k < std::min(n, 6) && work() < end && known[order[k]] >= 0; ++k) {
-    if (f.best_seconds() >= enough || stop()) break;
-    evaluate_integer(list[order[k]], enough, 200);
   }
   return proved();
 }

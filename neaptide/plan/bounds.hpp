@@ -17,8 +17,8 @@
 //
 // It holds for every sequence of steps of its scope: "this order" fixes the order of the first runs, "any order" only
 // what the dependencies fix (an op that may run on either side of the instant can be "made later" for nothing).
-// A flow of that value, in exact integers, is the certificate. The integer version branches on "kept at the instant"
-// and gives a tree of such flows.
+// A flow of that value, in exact integers, is the certificate. What integers and further instants add is in
+// multi_cut.hpp.
 #pragma once
 
 #include <cstdint>
@@ -48,14 +48,14 @@ class CutBounds {
   };
   /// The best Lagrangian bound at the instant of `op`.
   Cut evaluate(OpId op);
-  /// The integer bound at that instant, stopped at `enough` seconds or after `nodes` branches (valid in any case).
-  Cut evaluate_integer(OpId op, Seconds enough, int nodes);
   /// Ops whose instant may bind, most promising first (working sets and the load without recomputation).
   std::vector<OpId> promising() const;
   /// The best of the promising instants; `effort` counts arcs of flow work. Stops at `enough`.
   LowerBound best(std::int64_t effort, Seconds enough);
   /// The certified bound of the best evaluation so far.
   LowerBound proved() const;
+  /// The op of the best evaluation so far; invalid while that is the floor.
+  OpId best_op() const;
   /// Whether some evaluated instant shows that no plan exists.
   bool infeasible() const;
   std::int64_t work() const;

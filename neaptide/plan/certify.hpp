@@ -4,9 +4,8 @@
 //   const plan::Certified c = plan::certify(problem, *plan.lower_bound);
 //   if (!c.ok) ...c.reason...
 //
-// Kinds: "floor" (every necessary op once) and "cut" (a tree of single cuts, see bounds.hpp). The value of a feasible
-// flow is at most the minimum cut, so any feasible flow proves its bound; nobody has to believe that it is the best
-// one.
+// Kinds: "floor" (every necessary op once), "cut" (a flow at one instant, see bounds.hpp) and "cuts" (several instants:
+// a tree whose leaves carry multipliers of the rows of cuts_model.hpp).
 #pragma once
 
 #include <string>
