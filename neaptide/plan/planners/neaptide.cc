@@ -96,6 +96,7 @@ class Run {
         options_(options),
         switches_(read_switches(options)),
         model_(problem),
+        once_each_(once_each(problem)),
         begin_(Clock::now()),
         ticks_(options.effort > 0 ? options.effort : default_ticks(problem, options)) {}
 
@@ -192,9 +193,7 @@ class Run {
   }
 
   double gap() const {
-    const double floor = bound_seconds_.load();
-    const double base = std::max(searches_[0]->base_seconds(), 1e-300);
-    return std::max(0.0, best().best_seconds() - floor) / base;
+    return std::max(0.0, best().best_seconds() - bound_seconds_.load()) / std::max(once_each_, 1e-300);
   }
 
   void report() {
@@ -327,6 +326,7 @@ class Run {
   const Options& options_;
   tide::Switches switches_;
   Model model_;
+  Seconds once_each_;  // what a gap is relative to
   Clock::time_point begin_;
   std::int64_t ticks_;
   std::vector<std::unique_ptr<Search>> searches_;

@@ -75,7 +75,6 @@ class Search {
   bool has_best() const { return best_seconds_ < 1e300; }
   const Sequence& best() const { return best_; }
   double best_seconds() const { return best_seconds_; }
-  double base_seconds() const { return base_seconds_; }
   std::int64_t ticks() const { return ticks_; }
   const Schedule& current() const { return s_; }
   /// Whether to end early; asked every few moves.
