@@ -31,9 +31,11 @@ int certify(const Flags& flags, Console& console) {
   }
   std::string bound = "the plan states no bound";
   if (plan.lower_bound) {
-    const plan::Certified c = plan::certify(budgeted(problem, plan), *plan.lower_bound);
+    const plan::Certified c = plan::certify(budgeted(problem, plan), *plan.lower_bound, plan.objective);
     if (!c.ok) wrong.push_back(fmt::format("bound: {}", c.reason));
-    bound = fmt::format("no plan is faster than {}", format_seconds(c.seconds));
+    bound = plan.objective == plan::Objective::kEnergy
+                ? fmt::format("no plan takes less than {} joules", c.seconds)
+                : fmt::format("no plan is faster than {}", format_seconds(c.seconds));
   }
   if (console.json) {
     console.value({{"ok", wrong.empty()}, {"wrong", wrong}, {"bound", bound}});

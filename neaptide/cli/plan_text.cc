@@ -47,10 +47,26 @@ void show_infeasible(Console& console, const plan::Problem& problem, const plan:
   console.data(text);
 }
 
+std::string cost_text(double cost, plan::Objective objective) {
+  return objective == plan::Objective::kEnergy ? fmt::format("{:.6g} J", cost) : format_seconds(cost);
+}
+
+std::string bound_text(const plan::Plan& plan) {
+  if (!plan.lower_bound) return "";
+  return fmt::format("bound       {} for {}\n", cost_text(plan.lower_bound->seconds, plan.objective),
+                     plan.lower_bound->valid_for == plan::BoundScope::kAnyOrder ? "any order" : "this order");
+}
+
+void show_late(Console& console, const plan::Plan& plan) {
+  console.data(fmt::format("{}: the time ended before a plan was found, and none is proved impossible\n{}",
+                           console.painted(plan::to_string(plan.status), Paint::kBad), bound_text(plan)));
+}
+
 }  // namespace
 
 void show_plan(Console& console, const plan::Problem& problem, const plan::Plan& plan) {
   if (plan.infeasible && plan.steps.empty()) return show_infeasible(console, problem, plan);
+  if (plan.status == plan::Status::kTimeLimit && plan.steps.empty()) return show_late(console, plan);
   const StepCounts n = count_steps(problem, plan);
   std::string text =
       fmt::format("{} by {}\n", console.painted(plan::to_string(plan.status), Paint::kGood), plan.planner);
@@ -59,10 +75,10 @@ void show_plan(Console& console, const plan::Problem& problem, const plan::Plan&
                       n.copies);
   text += fmt::format("cost        {} ({} overlapped)\n", format_seconds(plan.cost.seconds),
                       format_seconds(plan.cost.overlapped));
-  if (plan.lower_bound) {
-    text += fmt::format("bound       {} for {}\n", format_seconds(plan.lower_bound->seconds),
-                        plan.lower_bound->valid_for == plan::BoundScope::kAnyOrder ? "any order" : "this order");
-  }
+  if (plan.cost.joules) text += fmt::format("energy      {:.6g} J\n", *plan.cost.joules);
+  if (plan.objective != plan::Objective::kTime)
+    text += fmt::format("objective   {}\n", plan::to_string(plan.objective));
+  text += bound_text(plan);
   if (plan.gap) text += fmt::format("gap         {:.2f} points\n", *plan.gap * 100);
   console.data(text);
   std::vector<std::vector<std::string>> rows = {{"device", "peak", "arena", "budget", "peak", "arena", "budget"}};

@@ -68,6 +68,8 @@ Seconds Rounds::seconds_spent() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
+double cost_of(const plan::Plan& plan) { return plan::cost_by(plan.cost, plan.objective); }
+
 bool has_steps(const plan::Plan& plan) {
   return plan.status != plan::Status::kInfeasible && !(plan.status == plan::Status::kTimeLimit && plan.steps.empty());
 }
@@ -124,7 +126,7 @@ bool Rounds::move_cut(bool fits, const PerDevice& over) {
 }
 
 void Rounds::keep_if_better(plan::Plan plan) {
-  if (!best_ || plan.cost.seconds < best_->cost.seconds) best_ = std::move(plan);
+  if (!best_ || cost_of(plan) < cost_of(*best_)) best_ = std::move(plan);
 }
 
 /// A bound under the true budgets holds for any plan within them; one under smaller budgets does not.
@@ -137,9 +139,7 @@ void Rounds::restate_proof(plan::Plan& plan) const {
     return;
   }
   if (plan.status == plan::Status::kOptimal) plan.status = plan::Status::kFeasible;
-  if (!plan.lower_bound) return;
-  const Seconds bound = plan.lower_bound->seconds, base = plan::once_each(problem_);
-  plan.gap = base > 0 ? std::max(0.0, plan.cost.seconds - bound) / base : 0;
+  if (plan.lower_bound) plan.gap = plan::gap_of(problem_, plan);
 }
 
 /// The answer when plans exist whose load fits, but no layout of them does.
@@ -171,8 +171,7 @@ plan::Plan Rounds::nothing_fits() const {
   out.steps.clear();
   out.cost = {};
   out.peak = PerDevice(budgets_.size(), 0);
-  out.lower_bound.reset();
-  out.gap.reset();
+  out.gap.reset();  // the bound stays: no plan is cheaper
   out.layout.reset();
   out.infeasible = std::move(why);
   return out;
@@ -191,7 +190,7 @@ plan::Plan Rounds::run() {
     const PerDevice over = overflow(plan);
     const bool fits = most(over) == 0;
     if (fits) {
-      const bool cannot_improve = plan.cost.seconds <= first_.cost.seconds;
+      const bool cannot_improve = cost_of(plan) <= cost_of(first_);
       keep_if_better(std::move(plan));
       if (cannot_improve) break;
     } else if (!nearest_ || most(over) < most(overflow(*nearest_))) {

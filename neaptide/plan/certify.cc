@@ -21,14 +21,35 @@ int fine_unit(const Problem& p) {
   return exponent - 58;
 }
 
+/// Joules in the place of seconds. A copy whose joules are not given is in no plan whose joules are known.
+Problem energies(Problem p) {
+  for (std::size_t o = 0; o < p.ops.size(); ++o) {
+    for (Impl& i : p.ops[OpId(o)].impls) {
+      if (!i.joules) throw UserError("implementation '{}' of op '{}' has no joules", i.name, p.ops[OpId(o)].name);
+      i.seconds = *i.joules;
+    }
+  }
+  p.links.clear();
+  std::vector<CopyCost> copies;
+  for (CopyCost& c : p.copies) {
+    c.seconds = c.joules.value_or(0);
+    if (c.joules) copies.push_back(c);
+  }
+  p.copies = std::move(copies);
+  return p;
+}
+
 }  // namespace
 
-Certified certify(const Problem& problem, const LowerBound& bound) {
+Certified certify(const Problem& given, const LowerBound& bound, Objective objective) {
   Certified result;
   try {
+    const Problem problem = objective == Objective::kEnergy ? energies(given) : given;
     const Json j = parse_json(bound.certificate, "certificate");
     const JsonReader r(j, "certificate");
     const std::string kind = r.string("kind");
+    certificate::require(objective != Objective::kOverlap || kind == "overlap" || problem.devices.size() == 1,
+                         "it is about serial seconds, which may be above overlapped ones");
     int unit = fine_unit(problem);
     certificate::Exact units = 0;
     if (kind == "floor") {
@@ -38,6 +59,9 @@ Certified certify(const Problem& problem, const LowerBound& bound) {
       certificate::require(r.string("scope") == "any order" || bound.valid_for == BoundScope::kThisOrder,
                            "it holds for one order only");
       units = kind == "cut" ? certificate::check_cut(problem, unit, j) : certificate::check_cuts(problem, unit, j);
+    } else if (kind == "overlap") {
+      unit = static_cast<int>(r.integer("unit_log2", -4000));
+      units = certificate::check_overlap(problem, unit, j);
     } else {
       throw UserError("its kind '{}' is unknown", kind);
     }

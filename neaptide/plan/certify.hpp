@@ -4,8 +4,9 @@
 //   const plan::Certified c = plan::certify(problem, *plan.lower_bound);
 //   if (!c.ok) ...c.reason...
 //
-// Kinds: "floor" (every necessary op once), "cut" (a flow at one instant, see bounds.hpp) and "cuts" (several instants:
-// a tree whose leaves carry multipliers of the rows of cuts_model.hpp).
+// Kinds: "floor" (every necessary op once), "cut" (a flow at one instant, see bounds.hpp), "cuts" (several instants: a
+// tree whose leaves carry multipliers of the rows of cuts_model.hpp) and "overlap" (overlapped seconds, see
+// overlap_bound.hpp).
 #pragma once
 
 #include <string>
@@ -20,7 +21,8 @@ struct Certified {
   Seconds seconds = 0;  // what the certificate proves
 };
 
-/// The problem must carry the budgets that the bound was made for. Never throws for a bad certificate.
-Certified certify(const Problem& problem, const LowerBound& bound);
+/// The problem must carry the budgets that the bound was made for. A bound of energy is in joules. Never throws for a
+/// bad certificate.
+Certified certify(const Problem& given, const LowerBound& bound, Objective objective = Objective::kTime);
 
 }  // namespace neaptide::plan

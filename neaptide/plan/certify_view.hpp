@@ -78,9 +78,10 @@ class View {
   void mark_necessary();
 };
 
-/// Units that a certificate of kind "cut" proves beyond the floor, or of kind "cuts", floor included. UserError when it
-/// does not hold.
+/// Units that a certificate of kind "cut" proves beyond the floor, or of kind "cuts", floor included, or of kind
+/// "overlap". UserError when it does not hold.
 Exact check_cut(const Problem& p, int unit_log2, const Json& certificate);
+Exact check_overlap(const Problem& p, int unit_log2, const Json& certificate);
 Exact check_cuts(const Problem& p, int unit_log2, const Json& certificate);
 
 }  // namespace neaptide::plan::certificate

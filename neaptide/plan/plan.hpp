@@ -38,12 +38,15 @@ struct Cost {
   friend bool operator==(const Cost&, const Cost&) = default;
 };
 
+/// What is made small: the serial seconds, the overlapped seconds, or the joules.
+enum class Objective { kTime, kOverlap, kEnergy };
+
 enum class BoundScope { kThisOrder, kAnyOrder };
 
-/// No plan (of that scope) is cheaper. `certificate` is JSON text that plan::certify checks, or "" when `vouched_by`
-/// names the solver that alone stands for the bound.
+/// No plan (of that scope) is cheaper by the plan's objective. `certificate` is JSON text that plan::certify checks, or
+/// "" when `vouched_by` names the solver that alone stands for the bound.
 struct LowerBound {
-  Seconds seconds = 0;
+  double seconds = 0;  // joules where the objective is energy
   BoundScope valid_for = BoundScope::kThisOrder;
   std::string certificate;
   std::string vouched_by;
@@ -85,12 +88,15 @@ struct Plan {
   std::string problem_sha256;  // of the uncompressed problem file, "" when it came from memory
   IdVector<struct DeviceTag, std::optional<Bytes>> budgets;
   std::vector<Step> steps;
+  Objective objective = Objective::kTime;  // what lower_bound, gap and status speak of
   Cost cost;
   IdVector<struct DeviceTag, Bytes> peak;  // planned peak per device; empty or negative: not stated
-  std::optional<LowerBound> lower_bound;
-  std::optional<double> gap;  // (cost - bound) / cost of everything once with the fastest implementations
-  Status status = Status::kFeasible;
-  std::string stopped_by;  // "", "time", "gap", "effort", "interrupt"
+  std::optional<LowerBound> lower_bound;   // of make_plan: always there; without steps, what any plan costs at least
+  // (cost - bound) / cost of everything once with the fastest implementations; for overlap, / bound. Without steps:
+  // none.
+  std::optional<double> gap;
+  Status status = Status::kFeasible;  // without steps: infeasible, or time_limit where that is not proved
+  std::string stopped_by;             // "", "time", "gap", "effort", "interrupt"
   std::optional<Infeasible> infeasible;
   std::string planner;
   std::uint64_t seed = 0;
@@ -106,5 +112,9 @@ std::string to_json(const Problem& problem, const Plan& plan);
 Plan plan_from_json(const Problem& problem, std::string_view text, std::string_view place);
 
 std::string_view to_string(Status status);
+std::string_view to_string(Objective objective);  // "time", "overlap", "energy"
+
+/// The part of a cost that the objective is about; joules that are not known count as negative.
+double cost_by(const Cost& cost, Objective objective);
 
 }  // namespace neaptide::plan

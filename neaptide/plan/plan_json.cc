@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char* kFormat = "neaptide.plan";
 constexpr Status kStatuses[] = {Status::kOptimal, Status::kFeasible, Status::kInfeasible, Status::kTimeLimit};
+constexpr Objective kObjectives[] = {Objective::kTime, Objective::kOverlap, Objective::kEnergy};
 constexpr const char* kScopes[] = {"this order", "any order"};
 
 // ---------------------------------------------------------------------------------------------------------- writing
@@ -64,9 +65,12 @@ Json cost_json(const Cost& cost) {
   return j;
 }
 
-Json bound_json(const LowerBound& bound) {
+/// A bound has the unit of what it bounds.
+const char* unit_of(Objective objective) { return objective == Objective::kEnergy ? "joules" : "seconds"; }
+
+Json bound_json(const LowerBound& bound, Objective objective) {
   Json j;
-  j["seconds"] = bound.seconds;
+  j[unit_of(objective)] = bound.seconds;
   j["valid_for"] = kScopes[static_cast<std::size_t>(bound.valid_for)];
   if (!bound.certificate.empty()) j["certificate"] = parse_json(bound.certificate, "certificate");
   if (!bound.vouched_by.empty()) j["vouched_by"] = bound.vouched_by;
@@ -123,7 +127,8 @@ class Reader {
     plan.cost = {.seconds = -1, .overlapped = -1};
     if (root_.has("cost")) plan.cost = read_cost(root_.at("cost"));
     if (root_.has("peak")) plan.peak = read_per_device(root_.at("peak"));
-    if (root_.has("lower_bound")) plan.lower_bound = read_bound(root_.at("lower_bound"));
+    if (root_.has("objective")) plan.objective = read_objective(root_.at("objective"));
+    if (root_.has("lower_bound")) plan.lower_bound = read_bound(root_.at("lower_bound"), plan.objective);
     if (root_.has("gap")) plan.gap = root_.number("gap", 0);
     if (root_.has("status")) plan.status = read_status(root_.at("status"));
     if (root_.has("stopped_by")) plan.stopped_by = root_.string("stopped_by");
@@ -203,9 +208,9 @@ class Reader {
     return cost;
   }
 
-  static LowerBound read_bound(const JsonReader& r) {
+  static LowerBound read_bound(const JsonReader& r, Objective objective) {
     LowerBound bound;
-    bound.seconds = r.number("seconds", 0);
+    bound.seconds = r.number(unit_of(objective), 0);
     if (r.has("valid_for")) {
       const std::string scope = r.string("valid_for");
       if (scope != kScopes[0] && scope != kScopes[1])
@@ -223,6 +228,14 @@ class Reader {
       if (to_string(s) == text) return s;
     }
     throw UserError("{} is '{}'; it must be optimal, feasible, infeasible or time_limit", r.place(), text);
+  }
+
+  static Objective read_objective(const JsonReader& r) {
+    const std::string text = r.string();
+    for (Objective o : kObjectives) {
+      if (to_string(o) == text) return o;
+    }
+    throw UserError("{} is '{}'; it must be time, overlap or energy", r.place(), text);
   }
 
   Infeasible read_infeasible(const JsonReader& r) const {
@@ -286,6 +299,23 @@ std::string_view to_string(Status status) {
   return "unknown";
 }
 
+std::string_view to_string(Objective objective) {
+  switch (objective) {
+    case Objective::kTime:
+      return "time";
+    case Objective::kOverlap:
+      return "overlap";
+    case Objective::kEnergy:
+      return "energy";
+  }
+  return "unknown";
+}
+
+double cost_by(const Cost& cost, Objective objective) {
+  if (objective == Objective::kEnergy) return cost.joules.value_or(-1);
+  return objective == Objective::kOverlap ? cost.overlapped : cost.seconds;
+}
+
 std::string to_json(const Problem& problem, const Plan& plan) {
   Json j;
   j["format"] = kFormat;
@@ -294,13 +324,14 @@ std::string to_json(const Problem& problem, const Plan& plan) {
   j["planner"] = plan.planner;
   j["status"] = to_string(plan.status);
   if (!plan.stopped_by.empty()) j["stopped_by"] = plan.stopped_by;
+  j["objective"] = to_string(plan.objective);
   j["budgets"] = budgets_json(problem, plan);
   if (!plan.steps.empty()) {
     j["cost"] = cost_json(plan.cost);
     j["peak"] = per_device(problem, plan.peak);
   }
-  if (plan.lower_bound) j["lower_bound"] = bound_json(*plan.lower_bound);
-  if (plan.gap) j["gap"] = *plan.gap;
+  j["lower_bound"] = plan.lower_bound ? bound_json(*plan.lower_bound, plan.objective) : Json(nullptr);
+  j["gap"] = plan.gap ? Json(*plan.gap) : Json(nullptr);
   if (plan.infeasible) j["infeasible"] = infeasible_json(problem, *plan.infeasible);
   j["seed"] = plan.seed;
   j["options"] = Json::object();

@@ -25,8 +25,6 @@ struct Progress {
   std::int64_t ticks = 0;
 };
 
-enum class Objective { kTime, kOverlap, kEnergy };
-
 struct Options {
   std::map<std::string, Bytes> budgets;  // replaces the problem's, by device name
   Objective objective = Objective::kTime;
@@ -60,6 +58,9 @@ Plan make_plan(const Problem& problem, std::string_view planner, const Options& 
 /// Seconds of every op that runs without recomputation, once, with its fastest implementation: what a gap is relative
 /// to.
 Seconds once_each(const Problem& problem);
+
+/// The gap of a plan with steps and a bound, by its objective (see Plan::gap).
+double gap_of(const Problem& problem, const Plan& plan);
 
 /// The problem with options' budgets set (UserError for an unknown device), and with only the first implementations
 /// when pinned.

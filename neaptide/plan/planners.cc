@@ -7,7 +7,9 @@
 #include "neaptide/base/text.hpp"
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/emit.hpp"
+#include "neaptide/plan/energy.hpp"
 #include "neaptide/plan/forced.hpp"
+#include "neaptide/plan/overlap_bound.hpp"
 #include "neaptide/plan/planner.hpp"
 #include "neaptide/plan/planners/checkmate.hpp"
 #include "neaptide/plan/planners/chen.hpp"
@@ -65,18 +67,40 @@ std::vector<std::pair<std::string, std::string>> as_given(const Options& options
   return out;
 }
 
-void fill_proof(const Problem& problem, Plan& plan) {
-  const Simulation sim = simulate(problem, plan.steps);
-  plan.cost = sim.cost;
-  plan.peak = sim.peak;
-  const LowerBound floor = floor_bound(problem);
+/// Serial bounds bound the overlapped seconds of a problem with one lane.
+bool bounds_objective(const Problem& problem, Objective objective) {
+  return objective != Objective::kOverlap || problem.devices.size() == 1;
+}
+
+/// `asked`: the problem whose seconds are what is made small (joules for energy).
+double gap_in(const Problem& asked, const Plan& plan) {
+  const double cost = cost_by(plan.cost, plan.objective), bound = plan.lower_bound->seconds;
+  if (same(cost, bound)) return 0;
+  const double reference = plan.objective == Objective::kOverlap ? bound : once_each(asked);
+  return reference <= 0 ? 0 : std::max(0.0, cost - bound) / reference;
+}
+
+void fill_proof(const Problem& asked, Plan& plan) {
+  const Objective objective = plan.objective;
+  if (!bounds_objective(asked, objective)) plan.lower_bound.reset();
+  const LowerBound floor = objective == Objective::kOverlap ? overlap_bound(asked) : floor_bound(asked);
   if (!plan.lower_bound || plan.lower_bound->seconds < floor.seconds) plan.lower_bound = floor;
-  plan.lower_bound->seconds = std::min(plan.lower_bound->seconds, plan.cost.seconds);
-  const Seconds reference = once_each(problem);
-  const Seconds above = plan.cost.seconds - plan.lower_bound->seconds;
-  const bool met = same(plan.cost.seconds, plan.lower_bound->seconds);
-  plan.gap = met || reference <= 0 ? 0 : std::max(0.0, above) / reference;
-  if (met) plan.status = Status::kOptimal;
+  if (plan.steps.empty()) return;
+  const double cost = cost_by(plan.cost, objective);
+  plan.lower_bound->seconds = std::min(plan.lower_bound->seconds, cost);
+  plan.gap = gap_in(asked, plan);
+  if (same(cost, plan.lower_bound->seconds)) plan.status = Status::kOptimal;
+}
+
+/// What the time did not suffice for is not infeasible, unless that is proved.
+void mark_late(const Problem& problem, const Options& options, Plan& plan) {
+  if (!plan.infeasible || plan.seconds_spent < options.time_limit) return;
+  const Infeasible& why = *plan.infeasible;
+  const auto& budget = problem.devices[why.device].budget;
+  if (budget && why.proved > *budget) return;
+  plan.status = Status::kTimeLimit;
+  plan.stopped_by = "time";
+  plan.infeasible.reset();
 }
 
 const Planner& find(std::string_view name) {
@@ -104,6 +128,10 @@ Seconds once_each(const Problem& problem) {
   return sum;
 }
 
+double gap_of(const Problem& problem, const Plan& plan) {
+  return gap_in(plan.objective == Objective::kEnergy ? in_joules(problem) : problem, plan);
+}
+
 Problem with_options(const Problem& problem, const Options& options) {
   Problem out = problem;
   std::vector<std::string> known;
@@ -126,7 +154,11 @@ Plan make_plan(const Problem& problem, std::string_view planner, const Options& 
   const std::vector<std::string> errors = check(bounded);
   if (!errors.empty()) throw UserError("problem '{}': {}", problem.name, join(errors, "; "));
   const auto begin = std::chrono::steady_clock::now();
-  Plan plan = chosen.run(bounded, options);
+  const bool energy = options.objective == Objective::kEnergy;
+  const Problem asked = energy ? in_joules(bounded) : bounded;
+  Options inner = options;
+  if (energy) inner.objective = Objective::kTime;
+  Plan plan = chosen.run(asked, inner);
   plan.seconds_spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   plan.planner = planner;
   plan.seed = options.seed;
@@ -135,7 +167,14 @@ Plan make_plan(const Problem& problem, std::string_view planner, const Options& 
   plan.options.insert(plan.options.end(), notes.begin(), notes.end());
   plan.budgets = {};
   for (const Device& d : bounded.devices) plan.budgets.push_back(d.budget);
-  if (!plan.steps.empty()) fill_proof(bounded, plan);
+  plan.objective = options.objective;
+  if (!plan.steps.empty()) {
+    Simulation sim = simulate(bounded, plan.steps);
+    plan.cost = sim.cost;
+    plan.peak = std::move(sim.peak);
+  }
+  mark_late(bounded, options, plan);
+  fill_proof(asked, plan);
   verify_or_throw(problem, plan);
   return plan;
 }

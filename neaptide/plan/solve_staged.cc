@@ -38,15 +38,13 @@ Plan solve_staged(const Problem& problem, const Options& options, std::string_vi
   if (options.objective == Objective::kOverlap)
     throw UserError("planner '{}' minimises serial time or energy, not overlapped time", planner);
   if (prove_infeasible(problem)) return nothing_fits(problem);
-  StagedRules adjusted = rules;
-  adjusted.energy = options.objective == Objective::kEnergy;
   const int turn = rules.backward_once ? forward_of(problem).turn : 0;
   const auto begin = std::chrono::steady_clock::now();
   Problem tightened = problem;  // the solver's tolerance may let a plan out by some bytes: then ask again for less
   constexpr int kTries = 4;
   for (int i = 0; i < kTries; ++i) {
     const Seconds spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const Staged staged(tightened, adjusted, turn);
+    const Staged staged(tightened, rules, turn);
     const milp::Solution s = milp::solve(staged.model(), solver_options(options, spent));
     if (s.outcome == milp::Outcome::kInfeasible) return nothing_fits(problem);
     Plan plan;

@@ -200,16 +200,6 @@ bool Staged::is_wanted_after(const Value& value, int stage, int position) const 
   return !value.events.empty() && value.events.back() > position;
 }
 
-double Staged::weight(const Impl& impl) const { return rules_.energy ? impl.joules.value_or(0) : impl.seconds; }
-
-double Staged::copy_weight(BufferId b, DeviceId from, DeviceId to) const {
-  if (!rules_.energy) return copy_seconds(problem_, b, from, to).value_or(0);
-  for (const CopyCost& c : problem_.copies) {
-    if (c.buffer == b && c.from == from && c.to == to) return c.joules.value_or(0);
-  }
-  return 0;
-}
-
 void Staged::add_stage(int stage) {
   if (rules_.paging && stage > 0) add_page_copies(stage);
   for (int p = 0; p <= stage; ++p) add_position(stage, p);
@@ -252,7 +242,7 @@ void Staged::add_page_copies(int stage) {
         if (from == to || (!source.var && !source.always) || !copy_seconds(problem_, b, from, to)) continue;
         const Var c = model_.add_binary(fmt::format("page[{},{},{},{}]", stage, problem_.buffers[b].name,
                                                     problem_.devices[from].name, problem_.devices[to].name),
-                                        copy_weight(b, from, to));
+                                        copy_seconds(problem_, b, from, to).value_or(0));
         if (source.var) model_.add_row(model_.at(c).name, -kInfinity, 0, {{c, 1}, {*source.var, -1}});
         sources.push_back({c, -1});
         moves_.push_back({stage, -1, b, from, to, c});
@@ -281,7 +271,7 @@ void Staged::add_position(int stage, int position) {
   for (std::size_t k : impls_[static_cast<std::size_t>(position)]) {
     if (!may_run(stage, position, k)) continue;
     const Impl& i = impl(position, k);
-    const Var r = model_.add_binary(fmt::format("run[{},{},{}]", stage, problem_.ops[op].name, i.name), weight(i));
+    const Var r = model_.add_binary(fmt::format("run[{},{},{}]", stage, problem_.ops[op].name, i.name), i.seconds);
     runs.emplace_back(k, r);
     runs_.push_back({stage, position, static_cast<int>(k), r});
     sum.push_back({r, 1});
@@ -319,7 +309,7 @@ void Staged::add_reads(int stage, int position, const std::vector<std::pair<std:
       const Var c =
           model_.add_binary(fmt::format("copy[{},{},{},{},{}]", stage, problem_.ops[op].name, problem_.buffers[b].name,
                                         problem_.devices[from].name, problem_.devices[d].name),
-                            copy_weight(b, from, d));
+                            copy_seconds(problem_, b, from, d).value_or(0));
       if (source.var) model_.add_row(model_.at(c).name, -kInfinity, 0, {{c, 1}, {*source.var, -1}});
       terms.push_back({c, -1});
       extra[d.index()].push_back({c, scaled(problem_.size_on(b, d))});

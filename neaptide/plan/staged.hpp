@@ -30,7 +30,6 @@ struct StagedRules {
   bool backward_once = false;    // ops after the turn run once, and nothing is recomputed up to the turn
   bool copies_for_use = false;   // an op may read a value from another device; the copy ends with the op
   bool paging = false;           // values may be copied between stages and stay there
-  bool energy = false;           // minimise joules instead of seconds
 };
 
 /// UserError "planner '...' is not built, because ..." without a solver.
@@ -90,8 +89,6 @@ class Staged {
   void add_afterwards(int stage, int position, const std::vector<std::pair<std::size_t, milp::Var>>& runs);
   void add_end();
   void change_level(int stage, int position, DeviceId d, std::vector<milp::Term> change);
-  double weight(const Impl& impl) const;
-  double copy_weight(BufferId b, DeviceId from, DeviceId to) const;
   double scaled(Bytes bytes) const { return static_cast<double>(bytes) * scale_; }
   double fresh_bytes(int position, std::size_t k) const;
   const Impl& impl(int position, std::size_t k) const {

@@ -353,11 +353,22 @@ class Replay {
     if (plan_.cost.joules && (!found.joules || differs(*plan_.cost.joules, *found.joules)))
       violate(0, "the plan says {} joules, the replay {}", *plan_.cost.joules, found.joules.value_or(0));
     for (std::size_t i = 0; i < p_.devices.size(); ++i) check_device_claims(DeviceId(i));
+    check_bound(objective_of(found));
+  }
+
+  double objective_of(const Cost& found) {
+    if (plan_.objective == Objective::kTime) return found.seconds;
+    if (plan_.objective == Objective::kOverlap) return found.overlapped;
+    if (!found.joules) violate(0, "the objective is energy, but the joules of some step are not known");
+    return found.joules.value_or(0);
+  }
+
+  void check_bound(double cost) {
     const bool bounded = plan_.lower_bound.has_value();
-    const Seconds bound = bounded ? plan_.lower_bound->seconds : 0;
-    if (bounded && bound > found.seconds && differs(bound, found.seconds))
-      violate(0, "the lower bound {} is above the cost {}", bound, found.seconds);
-    if (plan_.status == Status::kOptimal && (!bounded || differs(bound, found.seconds)))
+    const double bound = bounded ? plan_.lower_bound->seconds : 0;
+    if (bounded && bound > cost && differs(bound, cost))
+      violate(0, "the lower bound {} is above the cost {}", bound, cost);
+    if (plan_.status == Status::kOptimal && (!bounded || differs(bound, cost)))
       violate(0, "the status is optimal but the lower bound does not equal the cost");
   }
 

@@ -70,7 +70,6 @@ TEST(MaxBatch, VggReachesItsCeilingWithTheLeastOverhead) {
   EXPECT_TRUE(m.proved());
   EXPECT_THAT(m.proof, HasSubstr("alone are beyond the budget"));
   EXPECT_THAT(m.assumption, HasSubstr("sizes grow with the batch, seconds in proportion"));
-  EXPECT_EQ(m.plan.status, Status::kOptimal);
   EXPECT_NEAR(100 * (m.plan.cost.seconds / static_cast<double>(n.total()) - 1), 0.1472, 5e-5);
   const Json j = parse_json(to_json(m), "answer");
   EXPECT_EQ(j.at("format"), "neaptide.max_batch");

@@ -44,9 +44,8 @@ struct Found {
 
 class Search {
  public:
-  Search(const Problem& problem, Objective objective, bool fixed_order)
+  Search(const Problem& problem, bool fixed_order)
       : p_(problem),
-        objective_(objective),
         fixed_order_(fixed_order),
         n_(problem.buffers.size()),
         versions_(versions(problem)) {
@@ -124,8 +123,8 @@ class Search {
     double sum = 0;
     for (std::size_t o = 0; o < p_.ops.size(); ++o) {
       if ((once_ & ~s.ran & (1u << o)) == 0) continue;
-      double least = weight(p_.ops[OpId(o)].impls.front());
-      for (const Impl& i : p_.ops[OpId(o)].impls) least = std::min(least, weight(i));
+      double least = p_.ops[OpId(o)].impls.front().seconds;
+      for (const Impl& i : p_.ops[OpId(o)].impls) least = std::min(least, i.seconds);
       sum += least;
     }
     return sum;
@@ -312,7 +311,7 @@ class Search {
       State t = before;
       t.values = (t.values & ~dropped & ~lost) | gained;
       if (fixed_order_ || p_.ops[op].once) t.ran |= me;
-      if (t != s) reach(s, t, cost + weight(impl), Compute{op, static_cast<int>(k)});
+      if (t != s) reach(s, t, cost + impl.seconds, Compute{op, static_cast<int>(k)});
     });
   }
 
@@ -325,24 +324,12 @@ class Search {
       drop_for(s, to, excess(to, load), 0, [&](std::uint64_t dropped) {
         State t = s;
         t.values = (t.values & ~dropped) | bit(to, b);
-        reach(s, t, cost + copy_weight(b, from, to, *seconds), Copy{b, from, to});
+        reach(s, t, cost + *seconds, Copy{b, from, to});
       });
     }
   }
 
-  double weight(const Impl& impl) const {
-    return objective_ == Objective::kEnergy ? impl.joules.value_or(0) : impl.seconds;
-  }
-  double copy_weight(BufferId b, DeviceId from, DeviceId to, Seconds seconds) const {
-    if (objective_ != Objective::kEnergy) return seconds;
-    for (const CopyCost& c : p_.copies) {
-      if (c.buffer == b && c.from == from && c.to == to) return c.joules.value_or(0);
-    }
-    return 0;
-  }
-
   const Problem& p_;
-  Objective objective_;
   bool fixed_order_;
   std::size_t n_;
   Versions versions_;
@@ -367,7 +354,7 @@ Bytes smallest_budget(Problem problem, bool fixed, DeviceId device, Bytes too_sm
   while (enough - too_small > 1) {
     const Bytes middle = too_small + (enough - too_small) / 2;
     problem.devices[device].budget = middle;
-    (Search(problem, Objective::kTime, fixed).run() ? enough : too_small) = middle;
+    (Search(problem, fixed).run() ? enough : too_small) = middle;
   }
   return enough;
 }
@@ -378,25 +365,24 @@ Plan run_exhaustive(const Problem& problem, const Options& options) {
   check_switches(options, "exhaustive", {"order"});
   const bool fixed = switch_value(options, "order", "free", {"free", "fixed"}) == "fixed";
   check_size(problem, options);
-  Search search(problem, options.objective, fixed);
+  Search search(problem, fixed);
   const std::optional<double> cost = search.run();
   if (!cost) {
     Plan plan = nothing_fits(problem);
     Infeasible& why = *plan.infeasible;
     Problem roomy = problem;
     roomy.devices[why.device].budget = why.smallest;
-    if (Search(roomy, Objective::kTime, fixed).run())
+    if (Search(roomy, fixed).run())
       why.smallest = why.proved =
           smallest_budget(problem, fixed, why.device, *problem.devices[why.device].budget, why.smallest);
     return plan;
   }
   Plan plan;
   plan.steps = search.steps();
-  if (options.objective == Objective::kTime)
-    plan.lower_bound = LowerBound{.seconds = *cost,
-                                  .valid_for = fixed ? BoundScope::kThisOrder : BoundScope::kAnyOrder,
-                                  .certificate = "",
-                                  .vouched_by = "exhaustive search"};
+  plan.lower_bound = LowerBound{.seconds = *cost,
+                                .valid_for = fixed ? BoundScope::kThisOrder : BoundScope::kAnyOrder,
+                                .certificate = "",
+                                .vouched_by = "exhaustive search"};
   return plan;
 }
 
