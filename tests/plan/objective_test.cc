@@ -232,6 +232,91 @@ TEST(OverlapBound, AForgedTimeIsFoundOut) {
   EXPECT_GT(n_forged, 3);
 }
 
+/// Two chains of ops that may run on either device: together they take half of the serial time.
+Problem two_chains(int length) {
+  Problem p;
+  p.name = "two chains";
+  for (const char* name : {"a", "b"}) p.devices.push_back({.name = name, .budget = 1000});
+  for (const int from : {0, 1}) p.links.push_back({DeviceId(from), DeviceId(1 - from), 0.5, 100.0});
+  const BufferId x = p.buffers.push_back({.name = "x", .bytes = 10, .home = DeviceId(0)});
+  for (const char* chain : {"p", "q"}) {
+    BufferId last = x;
+    for (int i = 0; i < length; ++i) {
+      const std::string name = chain + std::to_string(i);
+      const BufferId out = p.buffers.push_back({.name = name, .bytes = 10, .keep = i + 1 == length});
+      Op op{name, false, {}};
+      for (const int d : {0, 1})
+        op.impls.push_back(
+            {.name = "on" + std::to_string(d), .device = DeviceId(d), .seconds = 1, .reads = {last}, .writes = {out}});
+      p.order.push_back(p.ops.push_back(std::move(op)));
+      last = out;
+    }
+  }
+  return p;
+}
+
+TEST(Overlap, TwoChainsRunSideBySide) {
+  const Problem p = two_chains(8);
+  Options o;
+  EXPECT_EQ(make_plan(p, "neaptide", o).cost.overlapped, 16);
+  o.objective = Objective::kOverlap;
+  const Plan plan = make_plan(p, "neaptide", o);
+  EXPECT_NEAR(plan.cost.overlapped, 8.6, 1e-9);  // the copy of x, then eight ops
+  EXPECT_EQ(plan.lower_bound->seconds, 8);
+  EXPECT_NEAR(*plan.gap, 0.075, 1e-9);
+  EXPECT_EQ(parse_json(to_json(p, plan), "plan").at("objective"), "overlap");
+}
+
+// On one device nothing overlaps, so the proofs of serial seconds serve.
+TEST(Overlap, OneDeviceIsSerial) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Problem p = random_problem(seed, {.n_ops = 8});
+    Options o = tight(p, 0.4);
+    const Plan serial = make_plan(p, "neaptide", o);
+    o.objective = Objective::kOverlap;
+    const Plan plan = make_plan(p, "neaptide", o);
+    EXPECT_EQ(plan.steps, serial.steps);
+    if (plan.infeasible) continue;
+    EXPECT_EQ(plan.status, serial.status);
+    EXPECT_TRUE(certify(with_options(p, o), *plan.lower_bound, Objective::kOverlap).ok);
+  }
+}
+
+TEST(Overlap, IsNeverWorseThanTheSerialPlanAndOftenTheBestThereIs) {
+  int n_feasible = 0, n_better = 0, n_best = 0;
+  for (const bool host : {false, true}) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      Problem p =
+          random_problem(seed, {.n_ops = 4, .n_devices = host ? 1 : 2, .host = host, .versions = seed % 2 == 0});
+      Options o = tight(p, 0.5);
+      const Plan serial = make_plan(p, "neaptide", o);
+      o.objective = Objective::kOverlap;
+      const Plan plan = make_plan(p, "neaptide", o);
+      ASSERT_EQ(plan.steps.empty(), serial.steps.empty()) << "seed " << seed;
+      if (plan.steps.empty()) continue;
+      ++n_feasible;
+      EXPECT_LE(plan.cost.overlapped, serial.cost.overlapped * (1 + 1e-12)) << "seed " << seed;
+      EXPECT_LE(plan.lower_bound->seconds, plan.cost.overlapped * (1 + 1e-12));
+      const Problem budgeted = with_options(p, o);
+      EXPECT_TRUE(certify(budgeted, *plan.lower_bound, Objective::kOverlap).ok);
+      n_better += plan.cost.overlapped < serial.cost.overlapped * (1 - 1e-9);
+      const Seconds tried = by_trying(budgeted, 3);
+      EXPECT_LE(plan.lower_bound->seconds, tried * (1 + 1e-12));
+      n_best += plan.cost.overlapped <= tried * (1 + 1e-9);
+    }
+  }
+  EXPECT_GT(n_feasible, 12);
+  EXPECT_GT(n_better, 0);
+  EXPECT_GE(n_best, n_feasible * 3 / 4);
+}
+
+TEST(Overlap, SameInputSameBytes) {
+  const Problem p = random_problem(5, {.n_ops = 20, .n_devices = 2});
+  Options o = tight(p, 0.6);
+  o.objective = Objective::kOverlap;
+  EXPECT_EQ(make_plan(p, "neaptide", o).steps, make_plan(p, "neaptide", o).steps);
+}
+
 TEST(Proof, IsInTheFileWhateverTheAnswer) {
   const Problem p = random_problem(3, {.n_ops = 6});
   Options o;

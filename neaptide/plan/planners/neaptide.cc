@@ -12,6 +12,7 @@
 #include "neaptide/plan/answer.hpp"
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/forced.hpp"
+#include "neaptide/plan/planners/neaptide_overlap.hpp"
 #include "neaptide/plan/planners/neaptide_portfolio.hpp"
 #include "neaptide/plan/planners/neaptide_search.hpp"
 #include "neaptide/plan/planners/neaptide_start.hpp"
@@ -337,7 +338,10 @@ class Run {
 
 }  // namespace
 
-Plan run_neaptide(const Problem& problem, const Options& options) { return Run(problem, options).plan(); }
+Plan run_neaptide(const Problem& problem, const Options& options) {
+  if (options.objective == Objective::kOverlap) return run_overlap(problem, options, run_neaptide);
+  return Run(problem, options).plan();
+}
 
 Bytes smallest_budget(const Problem& problem, const Options& options, DeviceId device) {
   Problem bounded = with_options(problem, options);
