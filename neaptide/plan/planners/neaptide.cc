@@ -31,6 +31,8 @@ constexpr std::int64_t kFeasibleTicksPerOp = 20'000;
 constexpr std::int64_t kMostFeasibleTicks = 60'000'000;
 constexpr std::int64_t kProbeTicksPerOp = 4'000;  // of one probe for the smallest budget
 constexpr std::int64_t kMostProbeTicks = 12'000'000;
+constexpr std::int64_t kRoundTicksPerOp = 20'000;
+constexpr std::int64_t kWanderTicksPerOp = 5'000;
 constexpr double kTicksPerSecond = 1e7;
 constexpr double kLongestTimeLimit = 1e6;  // longer ones are none
 constexpr double kSame = 1e-12;
@@ -38,7 +40,7 @@ constexpr double kSame = 1e-12;
 tide::Switches read_switches(const Options& options) {
   check_switches(
       options, "neaptide",
-      {"bound", "chain-recompute", "contiguous", "implementations", "order", "paging", "portfolio", "prune"});
+      {"bound", "chain-recompute", "contiguous", "implementations", "order", "paging", "portfolio", "prune", "shake"});
   const auto on = [&](const char* name) { return switch_value(options, name, "on", {"on", "off"}) == "on"; };
   tide::Switches s;
   s.chain_recompute = on("chain-recompute");
@@ -48,6 +50,7 @@ tide::Switches read_switches(const Options& options) {
   s.contiguous = on("contiguous");
   s.order = on("order");
   s.portfolio = on("portfolio");
+  s.shake = on("shake");
   return s;
 }
 
@@ -120,9 +123,9 @@ class Run {
     const auto first_rounds = [this] { improve(*searches_[0], parallel() ? ticks_ * 3 / 10 : 0, 0.2); };
     in_parallel(first_rounds, [this] { prove(); });
     report();
-    constexpr int kRounds = 8;
     const std::int64_t left = ticks_ * (parallel() ? 6 : 9) / 10;
-    for (int r = 0; r < kRounds && !stopped() && !good_enough(); ++r) improve_together(left / kRounds, r);
+    const int n_rounds = static_cast<int>(std::clamp<std::int64_t>(left / (kRoundTicksPerOp * n_ops(problem_)), 8, 80));
+    for (int r = 0; r < n_rounds && !stopped() && !good_enough(); ++r) improve_together(left / n_rounds, r);
     return finish();
   }
 
@@ -229,16 +232,22 @@ class Run {
     s.improve(ticks, warmth);
   }
 
-  /// A round of every search at once; then the worse one takes over the better one's schedule.
+  /// A round of every search at once; then the worse one takes over the better one's schedule. The first search goes
+  /// on from there; the last one leaves for elsewhere where there is the time to come back.
   void improve_together(std::int64_t ticks, int round) {
-    const double warmth = round < 6 ? 0.2 : 0.02;
-    in_parallel([&] { improve(*searches_[0], ticks, warmth); },
+    const double warmth = round % 8 < 6 ? 0.2 : 0.02;
+    const auto wander = [&](Search& s, int k) {
+      if (switches_.shake && ticks >= kWanderTicksPerOp * n_ops(problem_) && k % 3 != 0) {
+        if (k % 3 == 1) s.shake(ticks / 4);
+        if (k % 3 == 2 && !s.restart(ticks / 4)) s.adopt(s.best());
+      }
+      improve(s, ticks, warmth);
+    };
+    in_parallel([&] { wander(*searches_[0], searches_.size() > 1 ? 0 : round); },
                 [&] {
-                  if (searches_.size() > 1) improve(*searches_[1], ticks, warmth);
+                  if (searches_.size() > 1) wander(*searches_[1], round);
                 });
-    for (auto& s : searches_) {
-      if (s->best_seconds() > best().best_seconds()) s->adopt(best().best());
-    }
+    for (auto& s : searches_) s->adopt(best().best());
     report();
   }
 

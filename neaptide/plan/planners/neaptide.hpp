@@ -3,7 +3,7 @@
 //
 // Effort is counted in ticks of work, so equal inputs give equal plans; a time limit only ends it early.
 // Switches ("on" by default, "off" turns one off): chain-recompute, implementations, paging, prune, contiguous, order,
-// portfolio, bound. With order off, first runs keep the problem's order and the bound holds for that order.
+// portfolio, shake, bound. With order off, first runs keep the problem's order and the bound holds for that order.
 #pragma once
 
 #include "neaptide/plan/planner.hpp"

@@ -67,6 +67,30 @@ bool Search::make(int action, int target, int before, Mode mode, int depth) {
 
 bool Search::needed_after(int cell, int node) const { return s_.last_read(cell, node) >= 0; }
 
+// An earlier run of its op that could write the cell too: cheaper than another run, and the cell waits from there.
+bool Search::upgrade(int cell, int before) {
+  for (const int way : m_.ways[cell]) {
+    const Action& then = m_.actions[way];
+    for (const int run : s_.runs(then.op)) {
+      if (!s_.time().before(run, before) || is_upgraded(run)) continue;
+      const Action& now = m_.actions[s_.action(run)];
+      const bool covers = std::all_of(now.writes.begin(), now.writes.end(), [&](int x) {
+        return std::find(then.writes.begin(), then.writes.end(), x) != then.writes.end() || s_.last_read(x, run) < 0;
+      });
+      if (!covers || now.device != then.device) continue;
+      upgrades_.push_back({run, way});
+      chain_seconds_ += then.seconds - now.seconds;
+      extended_.emplace_back(cell, run);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Search::is_upgraded(int node) const {
+  return std::any_of(upgrades_.begin(), upgrades_.end(), [&](const Upgrade& u) { return u.node == node; });
+}
+
 bool Search::need(int cell, int target, int before, Mode mode, int depth) {
   if (made_stamp_[cell] == stamp_) return true;
   if (busy_stamp_[cell] == stamp_ || depth > 250 || ++n_needs_ > kMostNeeds) return false;
@@ -80,12 +104,16 @@ bool Search::need(int cell, int target, int before, Mode mode, int depth) {
     bool extend = from >= 0 && mode == Mode::kExtend;
     if (from >= 0 && mode == Mode::kFitting) {
       const int begin = s_.time().next(from);
-      extend = begin == before || s_.time().highest(c.track, begin, before) + c.size <= m_.limit[c.track];
+      extend = begin == before || s_.time().highest(c.track, begin, before) + c.size <= limit_[c.track];
     }
     if (extend) {
       extended_.emplace_back(cell, from);
       return true;
     }
+  }
+  if (from < 0 && cell != target && (random_() & 1) == 0 && upgrade(cell, before)) {
+    made_stamp_[cell] = stamp_;
+    return true;
   }
   busy_stamp_[cell] = stamp_;
   const auto& ways = m_.ways[cell];
@@ -130,25 +158,7 @@ bool Search::need(int cell, int target, int before, Mode mode, int depth) {
     extended_.emplace_back(cell, from);
     good = true;
   }
-  if (!good && cell != target) {
-    for (const int w : ways) {  // an earlier run of its op that could write it too
-      for (const int run : s_.runs(m_.actions[w].op)) {
-        if (!s_.time().before(run, before)) continue;
-        const Action& now = m_.actions[s_.action(run)];
-        const Action& then = m_.actions[w];
-        const bool covers = std::all_of(now.writes.begin(), now.writes.end(), [&](int x) {
-          return std::find(then.writes.begin(), then.writes.end(), x) != then.writes.end() || s_.last_read(x, run) < 0;
-        });
-        if (!covers || now.device != then.device) continue;
-        upgrades_.push_back({run, w});
-        chain_seconds_ += then.seconds - now.seconds;
-        extended_.emplace_back(cell, run);
-        good = true;
-        break;
-      }
-      if (good) break;
-    }
-  }
+  if (!good && cell != target) good = upgrade(cell, before);
   busy_stamp_[cell] = 0;
   if (good) made_stamp_[cell] = stamp_;
   return good;

@@ -9,9 +9,10 @@ const auto kBetter = [](const auto& a, const auto& b) {
   return a.worth != b.worth ? a.worth > b.worth : a.gap.cell < b.gap.cell;
 };
 
-constexpr double kNoise = 0.6;     // of every comparison: repeated repairs must differ
-constexpr int kSample = 64;        // idle cells looked at per overflow on large problems
-constexpr int kLargeCells = 1500;  // more cells than this: sample
+constexpr double kNoise = 0.6;                          // of every comparison: repeated repairs must differ
+constexpr std::size_t kLookedAt[] = {10, 30, 60, 200};  // of the idle values, before an overflow
+constexpr int kSample = 64;                             // idle cells looked at per overflow on large problems
+constexpr int kLargeCells = 1500;                       // more cells than this: sample
 
 }  // namespace
 
@@ -28,9 +29,9 @@ double Search::chain_penalty(int track, const Gap& gap) {
     if (m_.cells[cell].track != track || m_.cells[cell].size == 0) continue;
     const Bytes size = m_.cells[cell].size;
     const bool inside = from == gap.from || s_.time().before(gap.from, from);
-    penalty += s_.time().relief(track, from, gap.to, size, m_.limit[track] - size + (inside ? c.size : 0));
+    penalty += s_.time().relief(track, from, gap.to, size, limit_[track] - size + (inside ? c.size : 0));
   }
-  Bytes level = s_.load_before(track, gap.to) - c.size - m_.limit[track];
+  Bytes level = s_.load_before(track, gap.to) - c.size - limit_[track];
   for (const auto& [cell, from] : extended_) level += m_.cells[cell].track == track ? m_.cells[cell].size : 0;
   Bytes previous = 0;
   for (const int action : chain_) {
@@ -51,7 +52,7 @@ void Search::consider_eviction(int track, int node, const Gap& gap, Mode mode, d
   const bool good = need(gap.cell, gap.cell, gap.to, mode, 0);
   chain_limit_ = 1e300;
   if (!good) return;
-  price_[gap.cell] += 0.5 * (chain_seconds_ - price_[gap.cell]);
+  cheapest_ = std::min(cheapest_, chain_seconds_);
   ticks_ += static_cast<std::int64_t>(chain_.size());
   Bytes at_node = m_.cells[gap.cell].size;
   for (const auto& [cell, from] : extended_) {
@@ -85,7 +86,7 @@ void Search::consider_other_user(int track, int node, const Gap& gap) {
     for (std::size_t i = 0; good && i < a.reads.size(); ++i)
       good = need(a.reads[i], gap.cell, gap.to, Mode::kFitting, 0);
     if (!good) continue;
-    const Bytes size = m_.cells[gap.cell].size, limit = m_.limit[track];
+    const Bytes size = m_.cells[gap.cell].size, limit = limit_[track];
     Bytes at_node = size;
     for (const auto& [cell, from] : extended_) {
       if (m_.cells[cell].track == track && s_.time().before(from, node)) at_node -= m_.cells[cell].size;
@@ -119,10 +120,10 @@ void Search::consider_paging(int track, int node, const Gap& gap) {
     ticks_ += 4;
     Candidate c;
     c.seconds = m_.actions[in].seconds + (held ? 0 : m_.actions[out].seconds);
-    double gain = s_.time().relief(track, gap.from, gap.to, cell.size, m_.limit[track]);
+    double gain = s_.time().relief(track, gap.from, gap.to, cell.size, limit_[track]);
     const Cell& other = m_.cells[there];
     if (other.size > 0 && !s_.live_before(there, gap.to)) {
-      gain -= s_.time().relief(other.track, gap.from, gap.to, other.size, m_.limit[other.track] - other.size);
+      gain -= s_.time().relief(other.track, gap.from, gap.to, other.size, limit_[other.track] - other.size);
     }
     if (gain <= 0) continue;
     c.score = gain / (c.seconds + epsilon_);
@@ -138,10 +139,12 @@ void Search::consider_paging(int track, int node, const Gap& gap) {
 }
 
 void Search::consider_gap(int track, int node, const Gap& gap) {
-  const double relief = s_.time().relief(track, gap.from, gap.to, m_.cells[gap.cell].size, m_.limit[track]);
+  const double relief = s_.time().relief(track, gap.from, gap.to, m_.cells[gap.cell].size, limit_[track]);
+  cheapest_ = 1e300;
   consider_eviction(track, node, gap, Mode::kFitting, relief);
   if (switches_.chain_recompute) consider_eviction(track, node, gap, Mode::kRecompute, relief);
   if ((random_() & 3) == 0) consider_eviction(track, node, gap, Mode::kExtend, relief);
+  if (cheapest_ < 1e299) price_[gap.cell] += 0.5 * (cheapest_ - price_[gap.cell]);
   if (switches_.implementations) consider_other_user(track, node, gap);
   if (switches_.paging && m_.n_devices > 1) consider_paging(track, node, gap);
 }
@@ -179,7 +182,7 @@ void Search::consider_moves(int node, const Gap& gap) {
 
 double Search::total_excess() const {
   double sum = 0;
-  for (int t = 0; t < m_.n_tracks; ++t) sum += s_.time().total_excess(t, m_.limit[t]);
+  for (int t = 0; t < m_.n_tracks; ++t) sum += s_.time().total_excess(t, limit_[t]);
   return sum;
 }
 
@@ -189,7 +192,7 @@ void Search::consider_replacement(int track, int node) {
   if (now < 0 || m_.actions[now].op < 0) return;
   const auto& list = m_.op_actions[m_.actions[now].op];
   if (list.size() < 2) return;
-  const Bytes load = s_.time().load(track, node), limit = m_.limit[track];
+  const Bytes load = s_.time().load(track, node), limit = limit_[track];
   for (const int other : list) {
     if (other == now) continue;
     begin_chain();
@@ -232,13 +235,13 @@ bool Search::pick_overflow(bool earliest, int* track, int* node) {
   *track = -1;
   Bytes worst = 0;
   for (int t = 0; t < m_.n_tracks; ++t) {
-    const Bytes over = s_.time().highest(t) - m_.limit[t];
+    const Bytes over = s_.time().highest(t) - limit_[t];
     if (over <= worst) continue;
     worst = over;
     *track = t;
   }
   if (*track < 0) return false;
-  const Bytes limit = m_.limit[*track];
+  const Bytes limit = limit_[*track];
   if (earliest) {
     *node = s_.time().first_above(*track, limit);
   } else if (random_.below(5) == 0) {
@@ -282,7 +285,7 @@ void Search::collect_gaps(int track, int node) {
   rated_.clear();
   const auto& cells = track_cells_[track];
   const int n = static_cast<int>(cells.size());
-  const Bytes over = std::max<Bytes>(1, s_.time().load(track, node) - m_.limit[track]);
+  const Bytes over = std::max<Bytes>(1, s_.time().load(track, node) - limit_[track]);
   if (n > kLargeCells) {
     for (const int c : recent_) {
       if (m_.cells[c].track == track) rate(c, node, over);
@@ -310,6 +313,7 @@ void Search::collect_gaps(int track, int node) {
 }
 
 bool Search::repair(double cutoff, int max_moves, bool earliest) {
+  n_looked_at_ = kLookedAt[random_.below(4)];
   for (int k = 0; k < max_moves; ++k) {
     int track = -1, node = -1;
     if (!pick_overflow(earliest, &track, &node)) return s_.seconds() <= cutoff;

@@ -47,7 +47,7 @@ bool Search::try_remove(int node) {
   const std::size_t mark = s_.mark();
   remove_with_inputs(node);
   ticks_ += 10;
-  if (s_.sound_since(mark) && s_.excess() <= 0) return true;
+  if (s_.sound_since(mark) && excess() <= 0) return true;
   s_.undo(mark);
   return false;
 }
@@ -71,7 +71,7 @@ bool Search::try_swap(int node, int action) {
   const std::size_t mark = s_.mark();
   const double before = s_.seconds();
   if (!swap_with_support(node, action, Mode::kFitting)) return false;
-  if (s_.seconds() < before && s_.excess() <= 0) return true;
+  if (s_.seconds() < before && excess() <= 0) return true;
   s_.undo(mark);
   return false;
 }

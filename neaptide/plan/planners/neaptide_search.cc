@@ -7,6 +7,7 @@ namespace neaptide::plan::tide {
 namespace {
 
 constexpr double kBandDecisions = 10;
+constexpr int kLongestRepair = 100'000;
 constexpr int kMostRounds = 12;  // of attempts to fit
 
 }  // namespace
@@ -14,6 +15,8 @@ constexpr int kMostRounds = 12;  // of attempts to fit
 Search::Search(const Model& model, const Sequence& start, std::uint64_t seed, const Switches& switches)
     : m_(model),
       switches_(switches),
+      limit_(model.limit),
+      opening_(start),
       s_(model, start),
       random_(seed),
       track_cells_(model.n_tracks),
@@ -67,9 +70,35 @@ bool Search::make_feasible(std::int64_t ticks) {
   return false;
 }
 
+// Bytes above the limits in force, largest over the tracks.
+Bytes Search::excess() const {
+  Bytes worst = m_.n_tracks == 0 ? 0 : std::numeric_limits<Bytes>::min();
+  for (int t = 0; t < m_.n_tracks; ++t) worst = std::max(worst, s_.time().highest(t) - limit_[t]);
+  return worst;
+}
+
+void Search::shake(std::int64_t ticks) {
+  const std::size_t mark = s_.mark();
+  const double share = random_.between(0.8, 1.0);
+  for (Bytes& limit : limit_) limit = static_cast<Bytes>(share * static_cast<double>(limit));
+  last_tick_ = ticks_ + ticks;
+  repair(1e300, kLongestRepair, random_.below(2) == 0);
+  limit_ = m_.limit;
+  prune(mark);
+  if (excess() > 0) s_.undo(mark);
+  s_.commit();
+  note_best();
+}
+
+bool Search::restart(std::int64_t ticks) {
+  s_ = Schedule(m_, opening_);
+  return make_feasible(ticks);
+}
+
 void Search::improve(std::int64_t ticks, double warmth) {
   const std::int64_t begin = ticks_, end = ticks_ + ticks;
   last_tick_ = std::numeric_limits<std::int64_t>::max();
+  double record = excess() <= 0 ? s_.seconds() : best_seconds_;  // of this call
   double n_extras = n_extras_estimate();
   for (int k = 0; ticks_ < end && best_seconds_ > floor; ++k) {
     if ((k & 1023) == 1023) n_extras = n_extras_estimate();
@@ -78,8 +107,8 @@ void Search::improve(std::int64_t ticks, double warmth) {
     const double left = 1.0 - static_cast<double>(ticks_ - begin) / static_cast<double>(ticks);
     // What one ruin can lose, not what all decisions together cost: on large problems a wide band only drifts.
     const double share = std::min(1.0, kBandDecisions / std::max(1.0, n_extras));
-    const double band = warmth * left * share * (best_seconds_ - reference_seconds_);
-    const double cutoff = best_seconds_ + band;
+    const double band = warmth * left * share * (record - reference_seconds_);
+    const double cutoff = record + band;
     const std::size_t mark = s_.mark();
     recent_.clear();
     const bool moved = switches_.order && random_.below(4) == 0 && move_step();
@@ -93,16 +122,17 @@ void Search::improve(std::int64_t ticks, double warmth) {
       ticks_ += 10;
       continue;
     }
-    if (!repair(cutoff, 60, false) && (s_.excess() > 0 || s_.seconds() > cutoff + band)) {
+    if (!repair(cutoff, 60, false) && (excess() > 0 || s_.seconds() > cutoff + band)) {
       s_.undo(mark);
       continue;
     }
     prune(mark);
-    if (s_.seconds() > cutoff || s_.excess() > 0) {
+    if (s_.seconds() > cutoff || excess() > 0) {
       s_.undo(mark);
       continue;
     }
     s_.commit();
+    record = std::min(record, s_.seconds());
     note_best();
   }
 }

@@ -13,6 +13,7 @@
 //   prune             steps that a change made needless are removed at once
 //   contiguous        half of the ruins are neighbours in time
 //   order             steps move to where they hold less
+//   shake             now and then goes on from what a tighter budget forces, or from the start again
 //   portfolio         the plans of the cheap published methods are starting points
 #pragma once
 
@@ -34,6 +35,7 @@ struct Switches {
   bool contiguous = true;
   bool order = true;
   bool portfolio = true;
+  bool shake = true;
 };
 
 /// Small, fast and the same everywhere (xorshift*).
@@ -65,8 +67,12 @@ class Search {
 
   /// Reduces the load until everything fits. False when it gives up.
   bool make_feasible(std::int64_t ticks);
-  /// Looks for less time until `ticks` of work are spent or `stop` says so.
+  /// Looks for less time, from the current schedule on, until `ticks` of work are spent or `stop` says so.
   void improve(std::int64_t ticks, double warmth);
+  /// Other decisions to go on from: what a tighter budget forces is kept where the real one allows it.
+  void shake(std::int64_t ticks);
+  /// From the start again, by other decisions. False when nothing that fits was found.
+  bool restart(std::int64_t ticks);
   /// Makes a schedule that fits the current one.
   void adopt(const Sequence& sequence);
   /// Makes it the best one when it fits and is better; the current one stays.
@@ -114,6 +120,8 @@ class Search {
   void begin_chain();
   bool need(int cell, int target, int before, Mode mode, int depth);
   bool make(int action, int target, int before, Mode mode, int depth);
+  bool upgrade(int cell, int before);
+  bool is_upgraded(int node) const;
   bool needed_after(int cell, int node) const;
   bool keeps_order(int op, int before) const;
   bool allowed(int action, int before) const;
@@ -129,6 +137,7 @@ class Search {
   bool move_end();
   void consider_moves(int node, const Gap& gap);
   double total_excess() const;
+  Bytes excess() const;
   bool try_faster(int node);
   bool ruin();
   bool take_back(int node);
@@ -143,6 +152,8 @@ class Search {
 
   const Model& m_;
   Switches switches_;
+  std::vector<Bytes> limit_;  // per track; m_.limit except while shaking
+  Sequence opening_;
   Schedule s_;
   Random random_;
   Sequence best_;
@@ -170,7 +181,8 @@ class Search {
   std::vector<int> busy_stamp_;
   int stamp_ = 0;
   int n_needs_ = 0;
-  std::size_t n_looked_at_ = 20;
+  std::size_t n_looked_at_ = 20;  // of the rated ones
+  double cheapest_ = 0;           // chain for the gap at hand
 };
 
 }  // namespace neaptide::plan::tide
