@@ -10,6 +10,7 @@
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/certify.hpp"
 #include "neaptide/plan/forced.hpp"
+#include "neaptide/plan/multi_cut.hpp"
 #include "neaptide/plan/planner.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/verify.hpp"
@@ -130,6 +131,35 @@ TEST(Properties, EveryBoundIsCertifiedAndBelowTheOptimum) {
     }
   });
   EXPECT_GT(n_above_floor, n_all / 20);
+}
+
+// Several instants together: at least the floor, certified, never above the optimum, wherever they begin.
+TEST(Properties, SeveralInstantsAreCertifiedAndBelowTheOptimum) {
+  int n_above_floor = 0, n_met = 0, n_all = 0;
+  for_all(n_problems(12), [&](const Problem& p, const Options& o, int seed) {
+    const Problem bounded = with_options(p, o);
+    const Optimum optimum = optimum_of(p, o);
+    for (const BoundScope scope : {BoundScope::kAnyOrder, BoundScope::kThisOrder}) {
+      const std::vector<OpId> instants = CutBounds(bounded, DeviceId(0), scope).promising();
+      if (instants.empty() || std::isinf(optimum.of(scope))) continue;
+      MultiCut cuts(bounded, DeviceId(0), scope);
+      MultiCut::Ways ways;
+      ways.iterations = 300;
+      ways.most_instants = 8;
+      ways.improve = [&](const std::vector<Compute>&) { return optimum.of(scope); };
+      const OpId first = instants[static_cast<std::size_t>(seed) % instants.size()];
+      const LowerBound bound = cuts.prove(first, optimum.of(scope), ways);
+      EXPECT_TRUE(bound.valid_for == scope || bound.valid_for == BoundScope::kAnyOrder);
+      expect_certified(bounded, bound, optimum);
+      const Seconds floor = floor_bound(bounded).seconds;
+      EXPECT_GE(bound.seconds, floor * (1 - kSame));
+      ++n_all;
+      n_above_floor += bound.seconds > floor * (1 + kSame);
+      n_met += bound.seconds >= optimum.of(scope) * (1 - kSame);
+    }
+  });
+  EXPECT_GT(n_above_floor, n_all / 20);
+  EXPECT_GT(n_met, n_all / 3);
 }
 
 // What holds for every order is no more than what holds for the given one.
