@@ -26,6 +26,6 @@ Relaxation::~Relaxation() = default;
 Relaxation::Relaxation(Relaxation&&) noexcept = default;
 void Relaxation::bound(Var, double, double) {}
 void Relaxation::add_row(double, double, const std::vector<Term>&) {}
-Relaxation::Outcome Relaxation::solve() { return Outcome::kStopped; }
+Relaxation::Outcome Relaxation::solve(std::int64_t) { return Outcome::kStopped; }
 
 }  // namespace neaptide::milp

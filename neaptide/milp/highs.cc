@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "interfaces/highs_c_api.h"
@@ -177,8 +178,11 @@ void Relaxation::add_row(double lower, double upper, const std::vector<Term>& te
          "take a row");
 }
 
-Relaxation::Outcome Relaxation::solve() {
+Relaxation::Outcome Relaxation::solve(std::int64_t most_iterations) {
   void* highs = solver_->handle.get();
+  const auto most =
+      static_cast<HighsInt>(std::clamp<std::int64_t>(most_iterations, 1, std::numeric_limits<std::int32_t>::max()));
+  expect(Highs_setIntOptionValue(highs, "simplex_iteration_limit", most), "take an iteration limit");
   const bool ran = Highs_run(highs) != kHighsStatusError;
   HighsInt iterations = 0;
   Highs_getIntInfoValue(highs, "simplex_iteration_count", &iterations);

@@ -3,7 +3,7 @@
 //
 //   milp::Relaxation lp(model);
 //   lp.bound(x, 1, 1);
-//   if (lp.solve() == milp::Relaxation::Outcome::kOptimal) use(lp.values(), lp.row_duals());
+//   if (lp.solve(10'000) == milp::Relaxation::Outcome::kOptimal) use(lp.values(), lp.row_duals());
 //
 // Duals are of rows `lower <= a x <= upper` of a minimisation: positive where `lower` binds, negative where `upper`
 // does, so that cost - sum of dual x row is what a column still costs.
@@ -30,7 +30,7 @@ class Relaxation {
   /// Its dual follows those of the rows before it.
   void add_row(double lower, double upper, const std::vector<Term>& terms);
   /// kStopped: the iteration limit, or numerical trouble; nothing may be concluded.
-  Outcome solve();
+  Outcome solve(std::int64_t most_iterations);
 
   double objective() const { return objective_; }
   const std::vector<double>& values() const { return values_; }

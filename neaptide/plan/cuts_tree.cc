@@ -129,7 +129,7 @@ CutsTree::Node CutsTree::evaluate(Leaf inherited, Wide target) {
   offer({node.leaf.fixed, {}, 0});
   fix(node.leaf.fixed);
   ++n_nodes_;
-  const auto outcome = lp_.solve();
+  const auto outcome = lp_.solve(end_ - lp_.iterations());
   Leaf leaf{node.leaf.fixed, {}, 0};
   if (outcome == milp::Relaxation::Outcome::kOptimal) {
     node.estimate = lp_.objective();
@@ -348,11 +348,11 @@ void CutsTree::choose_largest(Node* node) const {
 }
 
 CutsTree::End CutsTree::run(Wide target, std::int64_t iterations, const std::function<bool()>& stop) {
-  const std::int64_t end = lp_.iterations() + iterations;
+  end_ = lp_.iterations() + iterations;
   if (open_.empty() && done_.empty()) {
     Node root = evaluate({}, target);
     for (int round = 0; round < kMostCoverRounds && root.estimate < 1e299; ++round) {
-      if (root.leaf.units >= target || lp_.iterations() > end || separate(1e-3) == 0) break;
+      if (root.leaf.units >= target || lp_.iterations() > end_ || separate(1e-3) == 0) break;
       root = evaluate(root.leaf, target);
     }
     open_.push_back(std::move(root));
@@ -363,12 +363,13 @@ CutsTree::End CutsTree::run(Wide target, std::int64_t iterations, const std::fun
       return a.leaf.fixed.size() > b.leaf.fixed.size();
     });
     if (least == open_.end() || least->leaf.units >= target) return bound() >= target ? End::kReached : End::kStopped;
-    if (lp_.iterations() >= end || stop()) return End::kStopped;
+    if (lp_.iterations() >= end_ || stop()) return End::kStopped;
     const double wanted = static_cast<double>(target - m_.floor_units) / m_.cost_scale;
     const bool cheaper = least->estimate < wanted - kTie * std::max(1.0, wanted);
     if (least->integral && cheaper) {
       fix(least->leaf.fixed);
-      if (lp_.solve() != milp::Relaxation::Outcome::kOptimal) return End::kStopped;
+      if (lp_.solve(std::max<std::int64_t>(1000, end_ - lp_.iterations())) != milp::Relaxation::Outcome::kOptimal)
+        return End::kStopped;
       relaxed_.assign(lp_.values().size(), 0);
       for (std::size_t c = 0; c < relaxed_.size(); ++c) relaxed_[c] = lp_.values()[c] > 0.5 ? 1 : 0;
       return End::kRelaxed;

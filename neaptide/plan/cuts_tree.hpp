@@ -84,6 +84,7 @@ class CutsTree {
   std::vector<int> room_row_;           // by instant
   int price_log2_ = 0;
   int n_nodes_ = 0;
+  std::int64_t end_ = 0;  // iterations
 
   std::vector<Node> done_;
 };

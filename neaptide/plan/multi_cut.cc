@@ -234,19 +234,20 @@ MultiCut::Grown MultiCut::grow(const std::vector<Compute>& runs, const Grown& no
 LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
   LowerBound best = floor_bound(frame_.problem);
   Wide best_units = frame_.facts.floor_units;
-  const std::int64_t before = iterations_;
   nodes_ = 0;
+  work_ = 0;
   Grown now{{first}, {}};
   while (!ways.stop()) {
     const CutsModel model(frame_, now.cuts, now.inside);
     instants_ = static_cast<int>(now.cuts.size());
     if (model.columns.size() > ways.most_columns) break;
+    const auto columns = static_cast<std::int64_t>(model.columns.size()) + 1;
     CutsTree tree(model);
     Grown more = now;
     while (true) {
       const std::int64_t done = tree.iterations();
-      const CutsTree::End end = tree.run(target(known), ways.iterations - (iterations_ - before), ways.stop);
-      iterations_ += tree.iterations() - done;
+      const CutsTree::End end = tree.run(target(known), (ways.work - work_) / columns, ways.stop);
+      work_ += (tree.iterations() - done) * columns;
       if (end != CutsTree::End::kRelaxed) break;
       const std::vector<Compute> runs = runs_of(model, tree.relaxed());
       const Wide wanted = target(known);
@@ -261,8 +262,7 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
       best.valid_for = frame_.scope;
       best.certificate = certificate(model, tree);
     }
-    const bool spent =
-        iterations_ - before >= ways.iterations || static_cast<int>(more.cuts.size()) > ways.most_instants;
+    const bool spent = work_ >= ways.work || static_cast<int>(more.cuts.size()) > ways.most_instants;
     if (more == now || spent) break;
     now = std::move(more);
   }

@@ -24,7 +24,7 @@ class MultiCut {
   MultiCut(const Problem& problem, DeviceId device, BoundScope scope) : frame_(problem, device, scope) {}
 
   struct Ways {
-    std::int64_t iterations = 30'000;   // of the simplex method, all together
+    std::int64_t work = 20'000'000;     // iterations of the simplex method times columns, all together
     std::size_t most_columns = 40'000;  // of one model
     int most_instants = 64;
     std::function<bool()> stop = [] { return false; };
@@ -38,7 +38,7 @@ class MultiCut {
   /// How the last call went.
   int instants() const { return instants_; }
   int nodes() const { return nodes_; }
-  std::int64_t iterations() const { return iterations_; }
+  std::int64_t work() const { return work_; }
 
  private:
   Wide target(Seconds known) const;
@@ -56,7 +56,7 @@ class MultiCut {
 
   CutsFrame frame_;
   int instants_ = 0, nodes_ = 0;
-  std::int64_t iterations_ = 0;
+  std::int64_t work_ = 0;
 };
 
 }  // namespace neaptide::plan

@@ -14,6 +14,7 @@
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/planners/neaptide_overlap.hpp"
 #include "neaptide/plan/planners/neaptide_portfolio.hpp"
+#include "neaptide/plan/planners/neaptide_prove.hpp"
 #include "neaptide/plan/planners/neaptide_search.hpp"
 #include "neaptide/plan/planners/neaptide_start.hpp"
 #include "neaptide/plan/simulate.hpp"
@@ -38,9 +39,9 @@ constexpr double kLongestTimeLimit = 1e6;  // longer ones are none
 constexpr double kSame = 1e-12;
 
 tide::Switches read_switches(const Options& options) {
-  check_switches(
-      options, "neaptide",
-      {"bound", "chain-recompute", "contiguous", "implementations", "order", "paging", "portfolio", "prune", "shake"});
+  check_switches(options, "neaptide",
+                 {"bound", "chain-recompute", "contiguous", "implementations", "multi-cut", "order", "paging",
+                  "portfolio", "prune", "shake"});
   const auto on = [&](const char* name) { return switch_value(options, name, "on", {"on", "off"}) == "on"; };
   tide::Switches s;
   s.chain_recompute = on("chain-recompute");
@@ -51,6 +52,8 @@ tide::Switches read_switches(const Options& options) {
   s.order = on("order");
   s.portfolio = on("portfolio");
   s.shake = on("shake");
+  s.bound = on("bound");
+  s.multi_cut = on("multi-cut");
   return s;
 }
 
@@ -119,10 +122,7 @@ class Run {
       if (!searches_[0]->has_best()) return refuse(found);
     }
     report();
-    improve_together(ticks_ / 10, 0);
-    const auto first_rounds = [this] { improve(*searches_[0], parallel() ? ticks_ * 3 / 10 : 0, 0.2); };
-    in_parallel(first_rounds, [this] { prove(); });
-    report();
+    if (prove()) return finish();
     const std::int64_t left = ticks_ * (parallel() ? 6 : 9) / 10;
     const int n_rounds = static_cast<int>(std::clamp<std::int64_t>(left / (kRoundTicksPerOp * n_ops(problem_)), 8, 80));
     for (int r = 0; r < n_rounds && !stopped() && !good_enough(); ++r) improve_together(left / n_rounds, r);
@@ -139,6 +139,7 @@ class Run {
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
   bool stopped() {
+    if (closed_.load()) return true;
     if (interrupted_.load()) return true;
     if (elapsed() < options_.time_limit) return false;
     out_of_time_ = true;
@@ -251,23 +252,43 @@ class Run {
     report();
   }
 
-  void prove() {
-    bound_ = floor_bound(problem_);
-    if (switch_value(options_, "bound", "on", {"on", "off"}) == "on") {
-      const BoundScope scope = switches_.order ? BoundScope::kAnyOrder : BoundScope::kThisOrder;
-      for (std::size_t d = 0; d < problem_.devices.size(); ++d) {
-        if (!problem_.devices[DeviceId(d)].budget) continue;
-        CutBounds cuts(problem_, DeviceId(d), scope);
-        cuts.stop = [this] { return stopped(); };
-        const LowerBound b = cuts.best(ticks_ * 4, searches_[0]->best_seconds());
-        if (b.seconds > bound_->seconds) bound_ = b;
-      }
+  /// Bounds, while a search goes on where there are threads. True when nothing is left to be found; the answer is then
+  /// the prover's plan or the opening one, whatever the search has met by then.
+  bool prove() {
+    if (!switches_.bound) {
+      bound_ = floor_bound(problem_);
+      return false;
     }
+    const tide::Sequence opening = best().best();
+    const Seconds known = best().best_seconds();
+    tide::Prover prover(problem_, model_, switches_, options_.seed);
+    prover.stop = [this] { return stopped(); };
+    const auto work = [&] {
+      prover.run(known, ticks_);
+      closed_ = prover.closed();
+    };
+    if (parallel()) {
+      auto other = std::async(std::launch::async, work);
+      improve(*searches_[0], ticks_ * 4 / 10, 0.2);
+      other.get();
+    } else {
+      work();
+    }
+    bound_ = prover.bound();
     bound_seconds_ = bound_->seconds;
+    for (auto& s : searches_) {
+      if (prover.has_best()) s->offer(prover.best());
+    }
+    if (closed_) answer_ = prover.has_best() ? prover.best() : opening;
+    for (auto& s : searches_) {
+      if (s->best_seconds() > best().best_seconds()) s->adopt(best().best());
+    }
+    report();
+    return closed_;
   }
 
   Plan finish() {
-    Plan plan = answer(problem_, steps_of(problem_, model_, best().best()));
+    Plan plan = answer(problem_, steps_of(problem_, model_, answer_.actions.empty() ? best().best() : answer_));
     ensure(!plan.steps.empty(), "the search's schedule fits, but its steps do not");
     plan.lower_bound = bound_;
     if (interrupted_.load()) plan.stopped_by = "interrupt";
@@ -342,7 +363,8 @@ class Run {
   std::vector<std::unique_ptr<Search>> searches_;
   std::optional<LowerBound> bound_;
   std::atomic<double> bound_seconds_{0};
-  std::atomic<bool> interrupted_{false}, out_of_time_{false};
+  tide::Sequence answer_;  // when it is known to be the best
+  std::atomic<bool> interrupted_{false}, out_of_time_{false}, closed_{false};
 };
 
 }  // namespace

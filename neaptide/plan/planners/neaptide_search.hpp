@@ -14,6 +14,8 @@
 //   contiguous        half of the ruins are neighbours in time
 //   order             steps move to where they hold less
 //   shake             now and then goes on from what a tighter budget forces, or from the start again
+//   bound             lower bounds, and the plans that they suggest
+//   multi-cut         of several instants at once as well
 //   portfolio         the plans of the cheap published methods are starting points
 #pragma once
 
@@ -36,6 +38,8 @@ struct Switches {
   bool order = true;
   bool portfolio = true;
   bool shake = true;
+  bool bound = true;
+  bool multi_cut = true;
 };
 
 /// Small, fast and the same everywhere (xorshift*).

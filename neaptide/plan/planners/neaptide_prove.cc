@@ -1,0 +1,74 @@
+#include "neaptide/plan/planners/neaptide_prove.hpp"
+
+#include <algorithm>
+
+#include "neaptide/base/errors.hpp"
+#include "neaptide/milp/solve.hpp"
+#include "neaptide/plan/bounds.hpp"
+#include "neaptide/plan/multi_cut.hpp"
+#include "neaptide/plan/planners/neaptide_start.hpp"
+
+namespace neaptide::plan::tide {
+namespace {
+
+constexpr double kSame = 1e-12;
+constexpr std::int64_t kFlowPerTick = 2;         // arcs of flow work
+constexpr std::int64_t kRepairTicksPerOp = 400;  // to make a suggestion fit
+constexpr int kSuggestions = 30;                 // that share the ticks, about
+
+}  // namespace
+
+LowerBound Prover::floor_of(const Problem& problem) { return floor_bound(problem); }
+
+bool Prover::closed() const { return bound_.seconds >= best_seconds_ * (1 - kSame); }
+
+void Prover::run(Seconds known, std::int64_t ticks) {
+  best_seconds_ = known;
+  for (std::size_t d = 0; d < problem_.devices.size() && !closed() && !stop(); ++d) {
+    if (problem_.devices[DeviceId(d)].budget) prove_on(DeviceId(d), ticks);
+  }
+}
+
+void Prover::prove_on(DeviceId device, std::int64_t ticks) {
+  const BoundScope scope = switches_.order ? BoundScope::kAnyOrder : BoundScope::kThisOrder;
+  const auto keep = [this](LowerBound b) {
+    if (b.seconds > bound_.seconds) bound_ = std::move(b);
+  };
+  CutBounds single(problem_, device, scope);
+  single.stop = stop;
+  keep(single.best(ticks * kFlowPerTick, best_seconds_));
+  if (closed() || !switches_.multi_cut || !milp::why_not_built().empty()) return;
+  OpId first = single.best_op();
+  if (const std::vector<OpId> list = single.promising(); !first.valid() && !list.empty()) first = list[0];
+  if (!first.valid()) return;
+  MultiCut several(problem_, device, scope);
+  MultiCut::Ways ways;
+  ways.work = ticks;
+  ways.stop = stop;
+  ways.improve = [&](const std::vector<Compute>& runs) { return try_out(runs, ticks / kSuggestions); };
+  keep(several.prove(first, best_seconds_, ways));
+}
+
+// Makes a relaxed solution fit, and searches on around it until it costs no more than the bound.
+Seconds Prover::try_out(const std::vector<Compute>& runs, std::int64_t ticks) {
+  const std::vector<Step> steps(runs.begin(), runs.end());
+  Sequence suggested;
+  try {
+    suggested = sequence_of(model_, steps);
+  } catch (const UserError&) {
+    return best_seconds_;  // a relaxed solution need not be a legal schedule
+  }
+  Search search(model_, suggested, seed_, switches_);
+  search.stop = stop;
+  const auto n = static_cast<std::int64_t>(problem_.ops.size());
+  if (!search.make_feasible(kRepairTicksPerOp * n)) return best_seconds_;
+  search.floor = search.base_seconds() * (1 + kSame);
+  search.improve(ticks, 0.05);
+  if (search.best_seconds() < best_seconds_ * (1 - kSame)) {
+    best_seconds_ = search.best_seconds();
+    best_ = search.best();
+  }
+  return best_seconds_;
+}
+
+}  // namespace neaptide::plan::tide

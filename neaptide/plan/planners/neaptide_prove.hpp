@@ -1,0 +1,48 @@
+// The proving side of the default planner: lower bounds, and the plans that they suggest on the way. Works on its own
+// copy of everything, beside the searches.
+//
+//   tide::Prover prover(problem, model, switches, seed);
+//   prover.run(seconds_of_the_best_plan, ticks);
+//   prover.bound();  if (prover.has_best()) use(prover.best());
+#pragma once
+
+#include <functional>
+
+#include "neaptide/plan/planners/neaptide_search.hpp"
+
+namespace neaptide::plan::tide {
+
+class Prover {
+ public:
+  /// All must outlive it.
+  Prover(const Problem& problem, const Model& model, const Switches& switches, std::uint64_t seed)
+      : problem_(problem), model_(model), switches_(switches), seed_(seed), bound_(floor_of(problem)) {}
+
+  /// `known`: seconds of the best plan so far; reaching it, or a better one of its own, ends the work.
+  void run(Seconds known, std::int64_t ticks);
+
+  const LowerBound& bound() const { return bound_; }
+  /// A plan cheaper than the known one.
+  bool has_best() const { return !best_.actions.empty(); }
+  const Sequence& best() const { return best_; }
+  Seconds best_seconds() const { return best_seconds_; }
+  /// Whether no plan is cheaper than the best of `known` and its own.
+  bool closed() const;
+
+  std::function<bool()> stop = [] { return false; };
+
+ private:
+  static LowerBound floor_of(const Problem& problem);
+  void prove_on(DeviceId device, std::int64_t ticks);
+  Seconds try_out(const std::vector<Compute>& runs, std::int64_t ticks);
+
+  const Problem& problem_;
+  const Model& model_;
+  const Switches& switches_;
+  std::uint64_t seed_;
+  LowerBound bound_;
+  Sequence best_;
+  Seconds best_seconds_ = 0;  // of the known plan or a better one
+};
+
+}  // namespace neaptide::plan::tide
