@@ -115,11 +115,12 @@ class Run {
       searches_.push_back(std::make_unique<Search>(model_, opening, options_.seed + i, switches_));
       searches_.back()->stop = [this] { return stopped(); };
     }
-    if (!start()) {
+    if (!open()) take_others();
+    if (!has_plan()) {
       if (!options_.diagnose) return refuse({model_, opening, 0});
       const Found found = reach_down();  // what "min" finds must be found here too
       for (auto& s : searches_) s->adopt(found.sequence);
-      if (!searches_[0]->has_best()) return refuse(found);
+      if (!has_plan()) return refuse(found);
     }
     report();
     if (prove()) return finish();
@@ -161,32 +162,40 @@ class Run {
     }
   }
 
-  /// Incumbents: the given plan, the search's own, and those of the cheap planners. The first search goes on from its
-  /// own, the second from the best of the others.
-  bool start() {
+  bool has_plan() const {
+    return std::any_of(searches_.begin(), searches_.end(), [](const auto& s) { return s->has_best(); });
+  }
+
+  /// The search's own first plan, and the given one.
+  bool open() {
     Search &first = *searches_[0], &last = *searches_.back();
     const std::int64_t ticks = options_.diagnose ? feasible_ticks(problem_) : probe_ticks(problem_);
-    std::vector<tide::Sequence> others;
-    const auto from_others = [&] {
-      if (!options_.start.empty()) others.push_back(tide::sequence_of(model_, options_.start));
-      if (!switches_.portfolio) return;
-      for (const auto& steps : tide::cheap_plans(problem_, [this] { return stopped(); })) {
-        others.push_back(tide::sequence_of(model_, steps));
-      }
-    };
-    in_parallel([&] { first.make_feasible(ticks); }, from_others);
-    if (!switches_.order) std::erase_if(others, [this](const auto& s) { return !first_runs_in_order(s); });
-    const bool own = first.has_best();
-    for (const tide::Sequence& s : others) last.offer(s);
-    if (!last.has_best() && !options_.start.empty() && !others.empty()) {
-      last.adopt(others[0]);  // over budget: a start all the same
+    std::optional<tide::Sequence> given;
+    if (!options_.start.empty()) given = tide::sequence_of(model_, options_.start);
+    if (given && !switches_.order && !first_runs_in_order(*given)) given.reset();
+    if (given) last.offer(*given);
+    first.make_feasible(ticks);
+    if (given && !has_plan()) {
+      last.adopt(*given);  // over budget: a start all the same
       last.make_feasible(ticks);
     }
-    if (!own && !last.has_best()) return false;
+    return has_plan();
+  }
+
+  /// The plans of the cheap planners. The first search goes on from its own, the second from the best of the others.
+  void take_others() {
+    Search &first = *searches_[0], &last = *searches_.back();
+    if (switches_.portfolio && !others_taken_) {
+      for (const auto& steps : tide::cheap_plans(problem_, [this] { return stopped(); })) {
+        const tide::Sequence sequence = tide::sequence_of(model_, steps);
+        if (switches_.order || first_runs_in_order(sequence)) last.offer(sequence);
+      }
+    }
+    others_taken_ = true;
+    if (!has_plan()) return;
     if (!last.has_best()) last.adopt(first.best());
-    if (!own) first.adopt(last.best());
+    if (!first.has_best()) first.adopt(last.best());
     last.adopt(last.best());
-    return true;
   }
 
   const Search& best() const {
@@ -257,6 +266,7 @@ class Run {
   bool prove() {
     if (!switches_.bound) {
       bound_ = floor_bound(problem_);
+      take_others();
       return false;
     }
     const tide::Sequence opening = best().best();
@@ -269,10 +279,12 @@ class Run {
     };
     if (parallel()) {
       auto other = std::async(std::launch::async, work);
+      take_others();
       improve(*searches_[0], ticks_ * 4 / 10, 0.2);
       other.get();
     } else {
       work();
+      if (!closed_) take_others();
     }
     bound_ = prover.bound();
     bound_seconds_ = bound_->seconds;
@@ -363,6 +375,7 @@ class Run {
   std::vector<std::unique_ptr<Search>> searches_;
   std::optional<LowerBound> bound_;
   std::atomic<double> bound_seconds_{0};
+  bool others_taken_ = false;
   tide::Sequence answer_;  // when it is known to be the best
   std::atomic<bool> interrupted_{false}, out_of_time_{false}, closed_{false};
 };

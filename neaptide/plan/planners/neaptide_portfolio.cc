@@ -26,10 +26,13 @@ std::vector<std::vector<Step>> cheap_plans(const Problem& problem, const std::fu
   Options options;
   options.diagnose = false;
   options.threads = 1;
+  options.progress = [&](const Progress&) { return !stop(); };
   std::vector<std::vector<Step>> found;
   const bool large = problem.ops.size() > kLargeProblem && !is_chain(problem);
   for (const auto run : {run_chen_sqrt, run_chen_greedy, run_dtr, run_griewank, run_rotor}) {
     if (stop()) break;
+    options.switches.clear();
+    if (run == run_rotor) options.switches["levels"] = "100";
     if (large && (run == run_chen_greedy || run == run_griewank)) continue;
     try {
       Plan plan = run(problem, options);

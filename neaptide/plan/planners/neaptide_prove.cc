@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kSame = 1e-12;
 constexpr std::int64_t kFlowPerTick = 2;         // arcs of flow work
+constexpr std::int64_t kSimplexPerTick = 4;      // iterations times columns
 constexpr std::int64_t kRepairTicksPerOp = 400;  // to make a suggestion fit
 constexpr int kSuggestions = 30;                 // that share the ticks, about
 
@@ -43,7 +44,7 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   if (!first.valid()) return;
   MultiCut several(problem_, device, scope);
   MultiCut::Ways ways;
-  ways.work = ticks;
+  ways.work = ticks * kSimplexPerTick;
   ways.stop = stop;
   ways.improve = [&](const std::vector<Compute>& runs) { return try_out(runs, ticks / kSuggestions); };
   keep(several.prove(first, best_seconds_, ways));
@@ -60,9 +61,9 @@ Seconds Prover::try_out(const std::vector<Compute>& runs, std::int64_t ticks) {
   }
   Search search(model_, suggested, seed_, switches_);
   search.stop = stop;
+  search.floor = search.current().seconds() * (1 + kSame);
   const auto n = static_cast<std::int64_t>(problem_.ops.size());
   if (!search.make_feasible(kRepairTicksPerOp * n)) return best_seconds_;
-  search.floor = search.base_seconds() * (1 + kSame);
   search.improve(ticks, 0.05);
   if (search.best_seconds() < best_seconds_ * (1 - kSame)) {
     best_seconds_ = search.best_seconds();
