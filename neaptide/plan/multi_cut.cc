@@ -32,8 +32,10 @@ class Playback {
     for (int j = 0; j < m_.n_intervals(); ++j) {
       interval_ = j;
       for (const OpId o : by_interval[j]) {
-        ensure(make_inputs(o.value, choose(o.value), 0), "");
-        execute(o.value, choose(o.value));
+        if (!already(o.value)) {
+          ensure(make_inputs(o.value, choose(o.value), 0), "a chain of inputs is too long to be followed");
+          execute(o.value, choose(o.value));
+        }
         for (const int v : f_.facts.reads[o.index()]) --waiting_[v];
       }
       if (j + 1 < m_.n_intervals()) cross(j);
@@ -105,6 +107,14 @@ class Playback {
       execute(maker, choose(maker));
     }
     return true;
+  }
+
+  /// Ran before its turn, as an input of something, and is still good for it.
+  bool already(int o) const {
+    if (!ran_.count(o)) return false;
+    const auto& writes = f_.facts.writes[o];
+    return f_.problem.ops[OpId(o)].once ||
+           std::all_of(writes.begin(), writes.end(), [&](int v) { return resident_[v] != 0; });
   }
 
   bool runs_here(int o) const {
