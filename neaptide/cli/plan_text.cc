@@ -25,6 +25,10 @@ StepCounts count_steps(const plan::Problem& problem, const plan::Plan& plan) {
   return out;
 }
 
+std::string cost_text(double cost, plan::Objective objective) {
+  return objective == plan::Objective::kEnergy ? fmt::format("{:.6g} J", cost) : format_seconds(cost);
+}
+
 namespace {
 
 std::string bytes_text(Bytes bytes) { return fmt::format("{} ({})", bytes, format_bytes(bytes)); }
@@ -45,10 +49,6 @@ void show_infeasible(Console& console, const plan::Problem& problem, const plan:
   if (why.buffers.size() > 8) text += fmt::format("                   and {} more\n", why.buffers.size() - 8);
   if (!why.advice.empty()) text += fmt::format("what would help    {}\n", why.advice);
   console.data(text);
-}
-
-std::string cost_text(double cost, plan::Objective objective) {
-  return objective == plan::Objective::kEnergy ? fmt::format("{:.6g} J", cost) : format_seconds(cost);
 }
 
 std::string bound_text(const plan::Plan& plan) {

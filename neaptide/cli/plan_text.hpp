@@ -8,6 +8,9 @@ namespace neaptide::cli {
 /// Status, cost, bound, gap, and peak, budget and arena of every device.
 void show_plan(Console& console, const plan::Problem& problem, const plan::Plan& plan);
 
+/// "421 ms", or joules where the objective is energy.
+std::string cost_text(double cost, plan::Objective objective);
+
 /// kOk, kNoPlan or kTimeLimit.
 int exit_of(const plan::Plan& plan);
 

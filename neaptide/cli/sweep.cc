@@ -72,13 +72,14 @@ std::string share_of_keep_all(const plan::Sweep& s, Bytes bytes) {
 
 std::string cost_cell(const plan::Sweep& s, const plan::Curve& curve, Bytes budget) {
   const plan::Plan* p = plan::best_within(curve, budget, s.device_id);
-  return p == nullptr ? "no plan" : fmt::format("+{}", percent(plan::overhead(s, p->cost.seconds)));
+  return p == nullptr ? "no plan" : fmt::format("+{}", percent(plan::overhead(s, plan::cost_of(s, *p))));
 }
 
 std::vector<std::string> heading(const plan::Sweep& s) {
   std::vector<std::string> row = {"budget", "budget", "of keep-all"};
   if (s.curves.size() == 1) {
-    for (const char* name : {"time", "extra", "bound", "gap", "needs"}) row.emplace_back(name);
+    row.emplace_back(s.objective == plan::Objective::kEnergy ? "energy" : "time");
+    for (const char* name : {"extra", "bound", "gap", "needs"}) row.emplace_back(name);
     return row;
   }
   for (const plan::Curve& c : s.curves) row.push_back(c.planner);
@@ -101,10 +102,9 @@ std::vector<std::string> row_of(const plan::Sweep& s, Bytes budget) {
     row.insert(row.end(), {budget < s.proved ? "impossible" : "no plan", "-", proved, "-", "-"});
     return row;
   }
-  const Seconds above = bound == nullptr ? -1 : std::max(0.0, p->cost.seconds - bound->seconds);
-  const std::string gap = bound == nullptr || s.once_each <= 0 ? "-" : fmt::format("{:.2f}", 100 * above / s.once_each);
-  row.insert(row.end(), {format_seconds(p->cost.seconds), cost_cell(s, s.curves[0], budget), proved, gap,
-                         std::to_string(plan::extent(*p, s.device_id))});
+  const std::optional<double> gap = plan::gap_at(s, s.curves[0], budget);
+  row.insert(row.end(), {cost_text(plan::cost_of(s, *p), s.objective), cost_cell(s, s.curves[0], budget), proved,
+                         gap ? fmt::format("{:.2f}", 100 * *gap) : "-", std::to_string(plan::extent(*p, s.device_id))});
   return row;
 }
 
@@ -117,12 +117,12 @@ void show(Console& console, const plan::Sweep& s) {
   };
   std::string text = fmt::format("\nkeep-all       {}\n", size(s.keep_all));
   if (s.smallest > 0)
-    text += fmt::format("smallest       {}; no plan exists in less than {}\n", size(s.smallest), s.proved);
+    text += fmt::format("smallest found {}; no plan exists in less than {}\n", size(s.smallest), s.proved);
   if (s.free.plan) {
     text +=
-        fmt::format("no extra time  {}; in less than {} every plan takes longer\n", size(s.free.found), s.free.proved);
-    text += fmt::format("               than {}, the fastest run without a budget{}\n", format_seconds(s.free.seconds),
-                        s.free.proved_fastest ? " (proved)" : "");
+        fmt::format("no extra cost  {}; in less than {} every plan costs more\n", size(s.free.found), s.free.proved);
+    text += fmt::format("               than {}, the cheapest run without a budget{}\n",
+                        cost_text(s.free.cost, s.objective), s.free.proved_cheapest ? " (proved)" : "");
   }
   if (!s.stopped_by.empty())
     text += fmt::format("stopped by     {}; budgets not tried have their neighbours' plans\n", s.stopped_by);
@@ -141,8 +141,9 @@ int sweep(Flags& flags, Console& console) {
   } else {
     show(console, s);
   }
-  const bool some =
-      std::any_of(s.curves.begin(), s.curves.end(), [](const plan::Curve& c) { return !c.plans.empty(); });
+  const bool some = std::any_of(s.curves.begin(), s.curves.end(), [&](const plan::Curve& c) {
+    return plan::best_within(c, s.budgets.back(), s.device_id) != nullptr;
+  });
   if (some) return kOk;
   return s.stopped_by.empty() ? kNoPlan : kTimeLimit;
 }

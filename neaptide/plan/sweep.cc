@@ -7,6 +7,7 @@
 #include "neaptide/base/errors.hpp"
 #include "neaptide/base/json.hpp"
 #include "neaptide/plan/bounds.hpp"
+#include "neaptide/plan/energy.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/planners/neaptide.hpp"
 #include "neaptide/plan/simulate.hpp"
@@ -20,7 +21,7 @@ constexpr int kResolution = 512;                     // a bisection ends at this
 constexpr double kGoodEnough = 5e-4;                 // gap at which no second look is taken
 constexpr std::int64_t kBoundsEffort = 400'000'000;  // arcs of flow work for a bisection over bounds
 
-bool at_most(Seconds a, Seconds b) { return a <= b * (1 + kSame); }
+bool at_most(double a, double b) { return a <= b * (1 + kSame); }
 
 /// a + (b - a) x i / n, exactly rounded down.
 Bytes between(Bytes a, Bytes b, std::int64_t i, std::int64_t n) {
@@ -28,13 +29,15 @@ Bytes between(Bytes a, Bytes b, std::int64_t i, std::int64_t n) {
   return n == 0 ? a : static_cast<Bytes>(a + static_cast<Wide>(b - a) * i / n);
 }
 
+/// By the objective that it was planned for.
+double cost(const Plan& plan) { return cost_by(plan.cost, plan.objective); }
+
 void add(Curve& curve, Plan plan, DeviceId device) {
   if (plan.steps.empty()) return;
   const Bytes need = extent(plan, device);
-  const auto beats = [&](const Plan& p) { return extent(p, device) <= need && p.cost.seconds <= plan.cost.seconds; };
+  const auto beats = [&](const Plan& p) { return extent(p, device) <= need && cost(p) <= cost(plan); };
   if (std::any_of(curve.plans.begin(), curve.plans.end(), beats)) return;
-  std::erase_if(curve.plans,
-                [&](const Plan& p) { return extent(p, device) >= need && p.cost.seconds >= plan.cost.seconds; });
+  std::erase_if(curve.plans, [&](const Plan& p) { return extent(p, device) >= need && cost(p) >= cost(plan); });
   const auto at =
       std::find_if(curve.plans.begin(), curve.plans.end(), [&](const Plan& p) { return extent(p, device) > need; });
   curve.plans.insert(at, std::move(plan));
@@ -62,8 +65,10 @@ class Sweeper {
     out_.device = problem.devices[options.device].name;
     out_.device_id = options.device;
     out_.keep_all = keep_all.peak[options.device];
-    out_.keep_all_seconds = keep_all.cost.seconds;
-    out_.once_each = once_each(chosen);
+    out_.objective = options.plan.objective;
+    out_.keep_all_cost = cost_by(keep_all.cost, out_.objective);
+    if (out_.objective == Objective::kTime) out_.once_each = once_each(chosen);
+    if (out_.objective == Objective::kEnergy) out_.once_each = once_each(in_joules(chosen));
     out_.proved = smallest_peak(unlimited_, options.device).bytes;
     for (const std::string& p : options.planners) out_.curves.push_back({p, {}});
     const auto ours = std::find(options.planners.begin(), options.planners.end(), "neaptide");
@@ -135,10 +140,9 @@ class Sweeper {
     for (std::size_t i = out_.budgets.size() - 1; i-- > 0 && !stopped();) {
       const Plan* here = best_within(c, out_.budgets[i], options_.device);
       const Plan* above = best_within(c, out_.budgets[i + 1], options_.device);
-      const LowerBound* bound = bound_at(out_, out_.budgets[i]);
-      const double least = std::max(options_.plan.gap, kGoodEnough) * out_.once_each;
       if (above == nullptr || above == here) continue;
-      if (here != nullptr && bound != nullptr && here->cost.seconds - bound->seconds <= least) continue;
+      const std::optional<double> gap = gap_at(out_, c, out_.budgets[i]);
+      if (gap && *gap <= std::max(options_.plan.gap, kGoodEnough)) continue;
       attempt(curve, out_.budgets[i], above);
     }
   }
@@ -146,15 +150,15 @@ class Sweeper {
   void find_fastest() {
     const Plan fastest = attempt(main_, std::nullopt, nullptr);
     if (fastest.steps.empty()) return;
-    out_.free.seconds = fastest.cost.seconds;
-    out_.free.proved_fastest = fastest.status == Status::kOptimal;
+    out_.free.cost = cost(fastest);
+    out_.free.proved_cheapest = fastest.status == Status::kOptimal;
     note_free();
   }
 
   /// The plan of the least bytes among those that cost no more than the fastest.
   void note_free() {
     for (const Plan& p : out_.curves[main_].plans) {
-      if (!at_most(p.cost.seconds, out_.free.seconds)) continue;
+      if (!at_most(cost(p), out_.free.cost)) continue;
       out_.free.plan = p;
       out_.free.found = extent(p, options_.device);
       return;
@@ -179,7 +183,7 @@ class Sweeper {
   Bytes proved_dear() const {
     Bytes most = out_.proved - 1;
     for (const BoundAt& b : out_.bounds) {
-      if (b.bound.seconds > out_.free.seconds * (1 + kSame)) most = std::max(most, b.budget);
+      if (b.bound.seconds > out_.free.cost * (1 + kSame)) most = std::max(most, b.budget);
     }
     return most;
   }
@@ -190,7 +194,7 @@ class Sweeper {
     Bytes low = proved_dear();  // the search sees no such plan at low; there is one at found
     for (const Bytes b : out_.budgets) {
       const Plan* p = best_within(out_.curves[main_], b, options_.device);
-      if (p == nullptr || !at_most(p->cost.seconds, out_.free.seconds)) low = std::max(low, b);
+      if (p == nullptr || !at_most(cost(*p), out_.free.cost)) low = std::max(low, b);
     }
     const Bytes fine = out_.free.found / kResolution;
     for (int probe = 0; probe < kMostProbes && low + 1 < out_.free.found && !stopped(); ++probe) {
@@ -198,7 +202,7 @@ class Sweeper {
       const Bytes budget = between(low, out_.free.found, 1, 2);
       const Plan* start = best_within(out_.curves[main_], out_.free.found, options_.device);
       const Plan p = attempt(main_, budget, start);
-      if (p.steps.empty() || !at_most(p.cost.seconds, out_.free.seconds)) low = budget;
+      if (p.steps.empty() || !at_most(cost(p), out_.free.cost)) low = budget;
       note_free();
     }
     prove_free();
@@ -207,9 +211,10 @@ class Sweeper {
 
   /// Bisection with bounds alone, between what is proved and what was found.
   void prove_free() {
+    if (out_.objective != Objective::kTime) return;
     std::int64_t effort = kBoundsEffort;
     Bytes low = proved_dear(), high = out_.free.found;
-    const Seconds enough = out_.free.seconds * (1 + 1e-9);
+    const double enough = out_.free.cost * (1 + 1e-9);
     while (low + 1 < high && effort > 0 && !stopped()) {
       const Bytes budget = between(low, high, 1, 2);
       Problem bounded = unlimited_;
@@ -254,19 +259,14 @@ double percent_of_keep_all(const Sweep& s, Bytes bytes) {
   return s.keep_all == 0 ? 0 : 100 * static_cast<double>(bytes) / static_cast<double>(s.keep_all);
 }
 
-std::optional<double> gap_at(const Sweep& s, const Plan* plan, const LowerBound* bound) {
-  if (plan == nullptr || bound == nullptr) return std::nullopt;
-  return s.once_each <= 0 ? 0 : std::max(0.0, plan->cost.seconds - bound->seconds) / s.once_each;
-}
-
 Json point_json(const Sweep& s, const Curve& curve, Bytes budget) {
   const Plan* plan = best_within(curve, budget, s.device_id);
   const LowerBound* bound = bound_at(s, budget);
-  const std::optional<double> gap = gap_at(s, plan, bound);
+  const std::optional<double> gap = gap_at(s, curve, budget);
   Json out{{"budget", budget}, {"percent", percent_of_keep_all(s, budget)}, {"feasible", plan != nullptr}};
   out["impossible"] = budget < s.proved;
-  out["seconds"] = plan ? Json(plan->cost.seconds) : Json();
-  out["overhead"] = plan ? Json(overhead(s, plan->cost.seconds)) : Json();
+  out["cost"] = plan ? Json(cost(*plan)) : Json();
+  out["overhead"] = plan ? Json(overhead(s, cost(*plan))) : Json();
   out["bound"] = bound ? Json(bound->seconds) : Json();
   out["gap"] = gap ? Json(*gap) : Json();
   out["peak"] = plan ? Json(extent(*plan, s.device_id)) : Json();
@@ -290,14 +290,23 @@ const Plan* best_within(const Curve& curve, Bytes budget, DeviceId device) {
 }
 
 const LowerBound* bound_at(const Sweep& sweep, Bytes budget) {
+  if (budget < sweep.proved) return nullptr;
   for (const BoundAt& b : sweep.bounds) {
     if (b.budget >= budget) return &b.bound;  // earlier ones are higher
   }
   return nullptr;
 }
 
-double overhead(const Sweep& sweep, Seconds seconds) {
-  return sweep.free.seconds > 0 ? seconds / sweep.free.seconds - 1 : 0;
+double overhead(const Sweep& sweep, double cost) { return sweep.free.cost > 0 ? cost / sweep.free.cost - 1 : 0; }
+
+double cost_of(const Sweep& sweep, const Plan& plan) { return cost_by(plan.cost, sweep.objective); }
+
+std::optional<double> gap_at(const Sweep& s, const Curve& curve, Bytes budget) {
+  const Plan* plan = best_within(curve, budget, s.device_id);
+  const LowerBound* bound = bound_at(s, budget);
+  if (plan == nullptr || bound == nullptr) return std::nullopt;
+  const double reference = s.objective == Objective::kOverlap ? bound->seconds : s.once_each;
+  return reference <= 0 ? 0 : std::max(0.0, cost_of(s, *plan) - bound->seconds) / reference;
 }
 
 Sweep sweep(const Problem& problem, const SweepOptions& options) { return Sweeper(problem, options).run(); }
@@ -308,12 +317,13 @@ FreeBudget smallest_free_budget(const Problem& problem, const SweepOptions& opti
 
 std::string to_json(const Sweep& s) {
   Json root{{"format", "neaptide.curve"}, {"version", 1}, {"problem", s.problem}, {"device", s.device}};
-  root["keep_all"] = {{"bytes", s.keep_all}, {"seconds", s.keep_all_seconds}};
+  root["objective"] = to_string(s.objective);
+  root["keep_all"] = {{"bytes", s.keep_all}, {"cost", s.keep_all_cost}};
   root["smallest"] = {{"bytes", s.smallest}, {"proved", s.proved}};
   root["no_extra_time"] = {{"bytes", s.free.plan ? Json(s.free.found) : Json()},
                            {"proved", s.free.proved},
-                           {"seconds", s.free.seconds},
-                           {"proved_fastest", s.free.proved_fastest}};
+                           {"cost", s.free.cost},
+                           {"proved_cheapest", s.free.proved_cheapest}};
   root["stopped_by"] = s.stopped_by;
   root["curves"] = Json::array();
   for (const Curve& curve : s.curves) {
@@ -326,14 +336,14 @@ std::string to_json(const Sweep& s) {
 
 std::string to_csv(const Sweep& s) {
   std::string out =
-      "planner,budget_bytes,budget_percent,seconds,overhead_percent,bound_seconds,gap_points,peak_bytes,recomputed\n";
+      "planner,budget_bytes,budget_percent,cost,overhead_percent,bound,gap_points,peak_bytes,recomputed\n";
   for (const Curve& curve : s.curves) {
     for (const Bytes budget : s.budgets) {
       const Plan* p = best_within(curve, budget, s.device_id);
       const LowerBound* b = bound_at(s, budget);
-      const std::optional<double> gap = gap_at(s, p, b);
+      const std::optional<double> gap = gap_at(s, curve, budget);
       out += fmt::format("{},{},{:.4f},", curve.planner, budget, percent_of_keep_all(s, budget));
-      out += p != nullptr ? fmt::format("{},{:.6f},", p->cost.seconds, 100 * overhead(s, p->cost.seconds)) : ",,";
+      out += p != nullptr ? fmt::format("{},{:.6f},", cost(*p), 100 * overhead(s, cost(*p))) : ",,";
       out += b != nullptr ? fmt::format("{},", b->seconds) : ",";
       out += gap ? fmt::format("{:.6f},", 100 * *gap) : ",";
       out += p != nullptr ? fmt::format("{},{}\n", extent(*p, s.device_id), recomputed(*p)) : ",\n";

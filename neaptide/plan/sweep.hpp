@@ -39,22 +39,22 @@ struct SweepOptions {
   std::function<void(int done, int total, Bytes budget)> progress;
 };
 
-/// The least budget at which a plan costs no more than the fastest run without a budget.
+/// The least budget at which a plan costs no more than the cheapest run without a budget.
 struct FreeBudget {
-  Seconds seconds = 0;  // of the fastest run found without a budget on the device
-  bool proved_fastest = false;
-  Bytes found = 0;           // a plan of that cost needs this many bytes
-  Bytes proved = 0;          // every plan in less than this costs more, or there is none; 0: nothing is proved
-  std::optional<Plan> plan;  // none: not even without a budget there is a plan
+  double cost = 0;               // of the cheapest run found without a budget on the device
+  bool proved_cheapest = false;  // no run costs less, whatever the budget
+  Bytes found = 0;               // a plan of that cost needs this many bytes
+  Bytes proved = 0;              // every plan in less than this costs more, or there is none; 0: nothing is proved
+  std::optional<Plan> plan;      // none: not even without a budget there is a plan
 };
 
-/// Plans of one planner, none beaten by another: bytes rise, seconds fall.
+/// Plans of one planner, none beaten by another: bytes rise, costs fall.
 struct Curve {
   std::string planner;
   std::vector<Plan> plans;
 };
 
-/// No plan within `budget` (or less) is faster than bound.seconds.
+/// No plan within `budget` (or less) costs less than bound.seconds.
 struct BoundAt {
   Bytes budget = 0;
   LowerBound bound;
@@ -63,43 +63,50 @@ struct BoundAt {
 struct Sweep {
   std::string problem, device;
   DeviceId device_id;
-  Bytes keep_all = 0;  // peak and seconds of the keep-all reference
-  Seconds keep_all_seconds = 0;
-  Seconds once_each = 0;  // what gaps are relative to
-  Bytes smallest = 0;     // the least bytes of a plan known; 0: none is known
-  Bytes proved = 0;       // no plan exists within less
+  Objective objective = Objective::kTime;  // what costs are: seconds, overlapped seconds or joules
+  Bytes keep_all = 0;                      // peak and cost of the keep-all reference; a negative cost: not known
+  double keep_all_cost = 0;
+  double once_each = 0;  // what gaps are relative to; 0: to the bound (overlap)
+  Bytes smallest = 0;    // the least bytes of a plan known; 0: none is known
+  Bytes proved = 0;      // no plan exists within less
   FreeBudget free;
   std::vector<Bytes> budgets;   // ascending
   std::vector<Curve> curves;    // one per planner
-  std::vector<BoundAt> bounds;  // budgets rise, seconds fall; only bounds that carry a certificate
+  std::vector<BoundAt> bounds;  // budgets rise, costs fall; only bounds that carry a certificate
   std::string stopped_by;       // "", "time", "interrupt"
 };
 
 /// Bytes that a plan needs on a device: the top of its layout, where it has one, else its peak.
 Bytes extent(const Plan& plan, DeviceId device);
 
-/// The fastest plan known within a budget; null: none. It states the budget and the overlapped seconds of where it was
+/// The cheapest plan known within a budget; null: none. It states the budget and the overlapped seconds of where it was
 /// found.
 const Plan* best_within(const Curve& curve, Bytes budget, DeviceId device);
 
-/// The best bound known for a budget; null: nothing is proved beyond what fits at all.
+/// The best bound known for a budget; null: none, or no plan fits it at all (sweep.proved).
 const LowerBound* bound_at(const Sweep& sweep, Bytes budget);
 
-/// How much more a cost is than the fastest run without a budget, 0.1 = 10 %; 0 where that run costs nothing.
-double overhead(const Sweep& sweep, Seconds seconds);
+/// How much more a cost is than the cheapest run without a budget, 0.1 = 10 %; 0 where that run costs nothing.
+double overhead(const Sweep& sweep, double cost);
+
+/// The cost of a plan by the sweep's objective.
+double cost_of(const Sweep& sweep, const Plan& plan);
+
+/// (cost - bound) / reference as in Plan::gap; none where either is not known.
+std::optional<double> gap_at(const Sweep& sweep, const Curve& curve, Bytes budget);
 
 /// UserError for an unknown planner, an unsound problem, or from > to.
 Sweep sweep(const Problem& problem, const SweepOptions& options);
 
-/// The least budget of options.device at which a plan of the first planner costs no more than its fastest run without
+/// The least budget of options.device at which a plan of the first planner costs no more than its cheapest run without
 /// one: found by bisection over plans, proved by bounds (bounds.hpp) below.
 FreeBudget smallest_free_budget(const Problem& problem, const SweepOptions& options);
 
 /// "neaptide.curve" version 1.
 std::string to_json(const Sweep& sweep);
 
-/// One line per planner and budget: planner, budget_bytes, budget_percent (of keep-all), seconds, overhead_percent,
-/// bound_seconds, gap_points, peak_bytes, recomputed (runs beyond an op's first). Empty fields: none known.
+/// One line per planner and budget: planner, budget_bytes, budget_percent (of keep-all), cost (by the objective),
+/// overhead_percent, bound, gap_points, peak_bytes, recomputed (runs beyond an op's first). Empty fields: none known.
 std::string to_csv(const Sweep& sweep);
 
 }  // namespace neaptide::plan

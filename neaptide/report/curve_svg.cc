@@ -87,17 +87,17 @@ int digits_of(double step) {
   return step > 0 ? std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 9) : 0;
 }
 
-struct TimeUnit {
-  double seconds;
-  const char* name;
+struct CostUnit {
+  double factor;
+  std::string name;
 };
 
-TimeUnit time_unit(double seconds) {
-  constexpr std::array<TimeUnit, 4> kUnits = {{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
-  for (const TimeUnit& u : kUnits) {
-    if (seconds >= u.seconds) return u;
-  }
-  return kUnits.back();
+CostUnit cost_unit(double cost, plan::Objective objective) {
+  constexpr std::array<const char*, 4> kPrefixes = {"", "m", "u", "n"};
+  CostUnit out{1, ""};
+  for (std::size_t i = 1; i < kPrefixes.size() && cost < out.factor; ++i) out = {out.factor / 1000, kPrefixes[i]};
+  out.name += objective == plan::Objective::kEnergy ? "J" : "s";
+  return out;
 }
 
 struct Unit {
@@ -166,7 +166,7 @@ class Picture {
   std::vector<Knot> upper(const plan::Curve& curve) const {
     std::vector<Knot> out;
     for (const plan::Plan& p : curve.plans) {
-      out.push_back({static_cast<double>(plan::extent(p, s_.device_id)), plan::overhead(s_, p.cost.seconds)});
+      out.push_back({static_cast<double>(plan::extent(p, s_.device_id)), plan::overhead(s_, plan::cost_of(s_, p))});
     }
     return out;
   }
@@ -205,7 +205,8 @@ class Picture {
 
   double px(double x) const { return kLeft + kPlotWidth * (std::clamp(x, x0_, x1_) - x0_) / (x1_ - x0_); }
   double py(double y) const { return kBottom - kPlotHeight * (std::min(y, 2 * y1_) - y0_) / (y1_ - y0_); }
-  double keep_all_overhead() const { return plan::overhead(s_, s_.keep_all_seconds); }
+  bool energy() const { return s_.objective == plan::Objective::kEnergy; }
+  double keep_all_overhead() const { return plan::overhead(s_, s_.keep_all_cost); }
 
   void say(double x, double y, std::string_view text, const char* style = "", const char* anchor = "start") {
     out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n", x, y, style,
@@ -218,22 +219,24 @@ class Picture {
 
   void heading() {
     say(kLeft, 34, shortened(s_.problem, 72), "title");
-    std::string what = fmt::format("Time of a step against the memory budget of {}", shortened(s_.device, 24));
-    if (s_.free.seconds > 0) what += fmt::format("; without a budget it takes {}", format_seconds(s_.free.seconds));
+    const char* noun = energy() ? "Energy" : "Time";
+    std::string what = fmt::format("{} of a step against the memory budget of {}", noun, shortened(s_.device, 24));
+    const std::string least = energy() ? fmt::format("{:.4g} J", s_.free.cost) : format_seconds(s_.free.cost);
+    if (s_.free.cost > 0) what += fmt::format("; without a budget it takes {}", least);
     say(kLeft, 56, what, "soft");
   }
 
   void axes() {
     const int digits = digits_of(100 * y_step_);
-    const TimeUnit time = time_unit((1 + y1_) * s_.free.seconds);
-    const int time_digits = digits_of(y_step_ * s_.free.seconds / time.seconds);
+    const CostUnit unit_of_cost = cost_unit((1 + y1_) * s_.free.cost, s_.objective);
+    const int cost_digits = digits_of(y_step_ * s_.free.cost / unit_of_cost.factor);
     for (int i = 0; y0_ + i * y_step_ <= y1_ + y_step_ / 2; ++i) {
       const double y = y0_ + i * y_step_, p = std::abs(y) < y_step_ / 1e6 ? 0 : 100 * y;
       line(kLeft, py(y), kWidth - kRight, py(y), "grid");
       say(kLeft - 10, py(y) + 4.5, fmt::format("{}{:.{}f} %", p > 0 ? "+" : "", p, p == 0 ? 0 : digits), "soft", "end");
-      if (s_.free.seconds <= 0) continue;
-      const double t = std::max(0.0, (1 + y) * s_.free.seconds / time.seconds);
-      say(kWidth - kRight + 10, py(y) + 4.5, fmt::format("{:.{}f} {}", t, time_digits, time.name), "soft");
+      if (s_.free.cost <= 0) continue;
+      const double t = std::max(0.0, (1 + y) * s_.free.cost / unit_of_cost.factor);
+      say(kWidth - kRight + 10, py(y) + 4.5, fmt::format("{:.{}f} {}", t, cost_digits, unit_of_cost.name), "soft");
     }
     const Unit unit = unit_for(x1_);
     const double step = nice_step((x1_ - x0_) / unit.bytes, 8) * unit.bytes;
@@ -246,8 +249,8 @@ class Picture {
     line(kLeft, kBottom, kWidth - kRight, kBottom, "axis");
     line(kLeft, kTop, kLeft, kBottom, "axis");
     line(kWidth - kRight, kTop, kWidth - kRight, kBottom, "axis");
-    turned(24, "extra time");
-    if (s_.free.seconds > 0) turned(kWidth - 16, "time of a step");
+    turned(24, energy() ? "extra energy" : "extra time");
+    if (s_.free.cost > 0) turned(kWidth - 16, energy() ? "energy of a step" : "time of a step");
   }
 
   void turned(double x, const char* text) {
@@ -357,20 +360,23 @@ class Picture {
   std::vector<std::string> legend_rows() const {
     std::vector<std::string> left, right, out;
     for (std::size_t c = 0; c < s_.curves.size(); ++c) {
-      const std::string note = s_.curves[c].plans.empty() ? " (no plan within these budgets)" : "";
+      const std::string note = s_.curves[c].plans.empty() ? " (no plan here)" : "";
       left.push_back(row(fmt::format("<path class=\"curve c{}\" stroke-dasharray=\"{}\" d=\"M0 0H30\"/>",
                                      c % kDashes.size(), kDashes[c % kDashes.size()]),
                          "planned by " + shortened(s_.curves[c].planner, 16) + note));
     }
     if (!s_.bounds.empty()) {
-      left.push_back(row("<path class=\"bound\" d=\"M0 0H30\"/>", "proved: no plan is faster"));
+      left.push_back(row("<path class=\"bound\" d=\"M0 0H30\"/>",
+                         energy() ? "proved: no plan takes less" : "proved: no plan is faster"));
       left.push_back(
           row("<rect class=\"between\" x=\"0\" y=\"-7\" width=\"30\" height=\"14\"/>", "the optimum lies in between"));
     }
     if (s_.smallest > 0) {
       right.push_back(row(square(15, 0), fmt::format("smallest budget found: {}", size(s_.smallest))));
     }
-    if (s_.free.plan) right.push_back(row(ring(15, 0), fmt::format("no extra time from {}", size(s_.free.found))));
+    if (s_.free.plan)
+      right.push_back(
+          row(ring(15, 0), fmt::format("no extra {} from {}", energy() ? "energy" : "time", size(s_.free.found))));
     right.push_back(row(diamond(15, 0), fmt::format("keep everything: {}", format_bytes(s_.keep_all))));
     right.push_back(row("<rect x=\"0\" y=\"-7\" width=\"30\" height=\"14\" fill=\"url(#hatch)\"/>",
                         fmt::format("proved: no plan in less than {}", format_bytes(s_.proved))));

@@ -26,11 +26,11 @@ plan::Sweep example(Seconds scale, Bytes unit) {
   s.device = "cpu:0";
   s.device_id = plan::DeviceId(0);
   s.keep_all = 100 * unit;
-  s.keep_all_seconds = 2 * scale;
+  s.keep_all_cost = 2 * scale;
   s.once_each = 2 * scale;
   s.smallest = 20 * unit;
   s.proved = 15 * unit;
-  s.free.seconds = 2 * scale;
+  s.free.cost = 2 * scale;
   s.free.found = 90 * unit;
   s.free.plan = plan_of(2 * scale, 90 * unit);
   s.budgets = {20 * unit, 60 * unit, 100 * unit};
@@ -50,23 +50,29 @@ struct Box {
   std::string text;
 };
 
-/// Upright words outside the legend's groups; 0.62 em is wider than the average letter.
+/// Upright words, the legend's too; 0.6 em is wider than the average letter.
 std::vector<Box> words(const std::string& svg) {
   static const std::regex kText(
       "<text x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" class=\"([a-z]*)\" text-anchor=\"([a-z]+)\">([^<]*)<");
   std::vector<Box> out;
   for (auto it = std::sregex_iterator(svg.begin(), svg.end(), kText); it != std::sregex_iterator(); ++it) {
     const double size = (*it)[3] == "title" ? 19 : 13, x = std::stod((*it)[1]), y = std::stod((*it)[2]);
-    const double width = 0.62 * size * static_cast<double>((*it)[5].length());
+    const double width = 0.6 * size * static_cast<double>((*it)[5].length());
     const double left = (*it)[4] == "end" ? x - width : (*it)[4] == "middle" ? x - width / 2 : x;
     out.push_back({left, left + width, y - 0.8 * size, y + 0.2 * size, (*it)[5]});
+  }
+  static const std::regex kLegend(
+      "<g transform=\"translate\\(([0-9.]+) ([0-9.]+)\\)\">[^\n]*<text x=\"40\" y=\"4.5\">([^<]*)<");
+  for (auto it = std::sregex_iterator(svg.begin(), svg.end(), kLegend); it != std::sregex_iterator(); ++it) {
+    const double x = std::stod((*it)[1]), y = std::stod((*it)[2]) + 4.5;
+    out.push_back({x, x + 40 + 0.6 * 13 * static_cast<double>((*it)[3].length()), y - 10.4, y + 2.6, (*it)[3]});
   }
   return out;
 }
 
 void expect_apart(const std::string& svg) {
   const std::vector<Box> all = words(svg);
-  EXPECT_GT(all.size(), 12U);
+  EXPECT_GT(all.size(), 20U);
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_GE(all[i].left, 0) << all[i].text;
     EXPECT_LE(all[i].right, 960) << all[i].text;
@@ -81,7 +87,7 @@ void expect_apart(const std::string& svg) {
 TEST(CurveSvg, SaysWhatItShows) {
   const std::string svg = curve_svg(example(0.1, 1 << 20));
   for (const char* part : {"a &lt;network&gt; &amp; &quot;more&quot;", "planned by neaptide", "planned by dtr",
-                           "planned by last (no plan within these budgets)", "no extra time from 90.0 MiB (90.0 %)",
+                           "planned by last (no plan here)", "no extra time from 90.0 MiB (90.0 %)",
                            "smallest budget found: 20.0 MiB (20.0 %)", "keep everything: 100 MiB",
                            "proved: no plan in less than 15.0 MiB", "prefers-color-scheme: dark", "budget (MiB)"}) {
     EXPECT_THAT(svg, HasSubstr(part));
