@@ -15,6 +15,8 @@
 #include "neaptide/onnx/zoo.hpp"
 #include "neaptide/ops/ops.hpp"
 #include "neaptide/plan/certify.hpp"
+#include "neaptide/plan/compare.hpp"
+#include "neaptide/plan/explain.hpp"
 #include "neaptide/plan/planner.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/sweep.hpp"

@@ -11,9 +11,9 @@ namespace neaptide::cli {
 namespace {
 
 // Sorted by name.
-const std::array kVerbs = {&kCertifyVerb, &kDoctorVerb, &kEvalVerb,   &kExportVerb,  &kInferVerb,
-                           &kInspectVerb, &kPackVerb,   &kPlanVerb,   &kProfileVerb, &kSweepVerb,
-                           &kTraceVerb,   &kTrainVerb,  &kVerifyVerb, &kZooVerb};
+const std::array kVerbs = {&kCertifyVerb, &kDoctorVerb,  &kEvalVerb,  &kExplainVerb, &kExportVerb,
+                           &kInferVerb,   &kInspectVerb, &kPackVerb,  &kPlanVerb,    &kProfileVerb,
+                           &kSweepVerb,   &kTraceVerb,   &kTrainVerb, &kVerifyVerb,  &kZooVerb};
 
 constexpr const char* kWhat =
     "Trains neural networks under a memory line drawn in bytes: the peak is known to the byte before the first step.";

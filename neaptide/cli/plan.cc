@@ -1,4 +1,5 @@
 // neaptide plan: the schedule of an ONNX model or a problem file under budgets.
+#include "neaptide/cli/compare.hpp"
 #include "neaptide/cli/model_flags.hpp"
 #include "neaptide/cli/plan_text.hpp"
 
@@ -55,14 +56,17 @@ int plan_model(const Flags& flags, Console& console) {
 
 std::function<int()> declare(CLI::App& app, Console& console) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("FILE", flags->model.path, "an ONNX model or a problem file")->required();
+  app.add_option("FILE", flags->model.path, "an ONNX model or a problem file");
   app.add_option("-o,--output", flags->output, "where the plan goes");
   app.add_option("--problem", flags->problem, "where the problem of a model goes");
   app.add_flag("--inference", flags->inference, "plan the model itself, not its training");
   declare_plan_flags(app, flags->plan);
   declare_model_flags(app, flags->model);
   declare_training_flags(app, flags->model);
-  return [flags, &console] {
+  const Subcommand compare = declare_compare(app, console);
+  return [flags, compare, &console] {
+    if (compare.app->parsed()) return compare.run();
+    if (flags->model.path.empty()) throw UserError("plan: FILE is required; see 'neaptide plan --help'");
     if (flags->model.threads > 0) flags->plan.threads = flags->model.threads;
     const bool problem = session::kind_of(flags->model.path) == session::InputKind::kJson;
     return problem ? plan_problem(*flags, console) : plan_model(*flags, console);

@@ -30,7 +30,7 @@ struct Verb {
   std::function<int()> (*declare)(CLI::App& app, Console& console);
 };
 
-extern const Verb kCertifyVerb, kDoctorVerb, kEvalVerb, kExportVerb, kInferVerb, kInspectVerb, kPackVerb, kPlanVerb,
-    kProfileVerb, kSweepVerb, kTraceVerb, kTrainVerb, kVerifyVerb, kZooVerb;
+extern const Verb kCertifyVerb, kDoctorVerb, kEvalVerb, kExplainVerb, kExportVerb, kInferVerb, kInspectVerb, kPackVerb,
+    kPlanVerb, kProfileVerb, kSweepVerb, kTraceVerb, kTrainVerb, kVerifyVerb, kZooVerb;
 
 }  // namespace neaptide::cli
