@@ -34,6 +34,7 @@ constexpr std::int64_t kProbeTicksPerOp = 4'000;  // of one probe for the smalle
 constexpr std::int64_t kMostProbeTicks = 12'000'000;
 constexpr std::int64_t kRoundTicksPerOp = 20'000;
 constexpr std::int64_t kWanderTicksPerOp = 5'000;
+constexpr std::int64_t kSecondOpinionTicksPerOp = 1'000;  // for a first plan where there is another already
 constexpr double kTicksPerSecond = 1e7;
 constexpr double kLongestTimeLimit = 1e6;  // longer ones are none
 constexpr double kSame = 1e-12;
@@ -115,6 +116,7 @@ class Run {
       searches_.push_back(std::make_unique<Search>(model_, opening, options_.seed + i, switches_));
       searches_.back()->stop = [this] { return stopped(); };
     }
+    if (tide::is_chain(problem_)) take_others();  // dynamic programmes are quicker there
     if (!open()) take_others();
     if (!has_plan()) {
       if (!options_.diagnose) return refuse({model_, opening, 0});
@@ -169,7 +171,8 @@ class Run {
   /// The search's own first plan, and the given one.
   bool open() {
     Search &first = *searches_[0], &last = *searches_.back();
-    const std::int64_t ticks = options_.diagnose ? feasible_ticks(problem_) : probe_ticks(problem_);
+    std::int64_t ticks = options_.diagnose ? feasible_ticks(problem_) : probe_ticks(problem_);
+    if (has_plan()) ticks = std::min(ticks, kSecondOpinionTicksPerOp * n_ops(problem_));
     std::optional<tide::Sequence> given;
     if (!options_.start.empty()) given = tide::sequence_of(model_, options_.start);
     if (given && !switches_.order && !first_runs_in_order(*given)) given.reset();

@@ -94,6 +94,7 @@ bool Search::is_upgraded(int node) const {
 bool Search::need(int cell, int target, int before, Mode mode, int depth) {
   if (made_stamp_[cell] == stamp_) return true;
   if (busy_stamp_[cell] == stamp_ || depth > 250 || ++n_needs_ > kMostNeeds) return false;
+  ticks_ += (n_needs_ & 3) == 0 ? 1 : 0;
   const Cell& c = m_.cells[cell];
   int from = -1;
   if (cell != target) {

@@ -15,12 +15,12 @@ namespace {
 /// Above this many ops the planners that try many settings take longer than the search's own first plan.
 constexpr std::size_t kLargeProblem = 6000;
 
+}  // namespace
+
 bool is_chain(const Problem& problem) {
   const Forward f = forward_of(problem);
   return std::all_of(f.articulation.begin(), f.articulation.end(), [](bool a) { return a; });
 }
-
-}  // namespace
 
 std::vector<std::vector<Step>> cheap_plans(const Problem& problem, const std::function<bool()>& stop) {
   Options options;
