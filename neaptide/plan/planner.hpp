@@ -37,8 +37,9 @@ struct Options {
   std::function<bool(const Progress&)> progress;  // called now and then, from the calling thread; false stops
   bool diagnose = true;  // try hard for a tight budget, and say the smallest feasible one when nothing fits
   bool pinned_implementations = false;  // only the first implementation of every op
-  /// Steps of a plan to start from, over budget or not; the planner `neaptide` repairs and improves it, the others
-  /// ignore it. UserError when they are no plan for the problem.
+  /// Steps of a plan to start from, over budget or not; the planner `neaptide` repairs and improves it, the
+  /// integer programmes begin with it where it has a place in their stages, the others ignore it. UserError when they
+  /// are no plan for the problem.
   std::vector<Step> start;
 };
 

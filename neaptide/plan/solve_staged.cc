@@ -7,6 +7,11 @@
 #include "neaptide/plan/answer.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/forward.hpp"
+#include "neaptide/plan/planners/chen.hpp"
+#include "neaptide/plan/planners/dtr.hpp"
+#include "neaptide/plan/planners/griewank.hpp"
+#include "neaptide/plan/planners/last.hpp"
+#include "neaptide/plan/planners/neaptide.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/staged.hpp"
 
@@ -31,7 +36,142 @@ milp::SolveOptions solver_options(const Options& options, Seconds spent) {
   return out;
 }
 
+bool same_effects(const Impl& a, const Impl& b) {
+  return a.device == b.device && a.reads == b.reads && a.writes == b.writes && a.in_place == b.in_place;
+}
+
+/// Each computation by the fastest implementation with the same effects whose workspace fits where it runs.
+void hurry(const Problem& problem, std::vector<Step>& steps) {
+  const Simulation sim = simulate(problem, steps);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    auto* c = std::get_if<Compute>(&steps[i]);
+    if (c == nullptr) continue;
+    const std::vector<Impl>& impls = problem.ops[c->op].impls;
+    const Impl& now = impls[static_cast<std::size_t>(c->impl)];
+    const auto budget = problem.devices[now.device].budget;
+    const Bytes beside = sim.held[now.device.index()][i] - problem.rounded(now.workspace, now.device);
+    for (std::size_t k = 0; k < impls.size(); ++k) {
+      const bool fits = !budget || beside + problem.rounded(impls[k].workspace, now.device) <= *budget;
+      if (!fits || !same_effects(impls[k], now)) continue;
+      if (impls[k].seconds < impls[static_cast<std::size_t>(c->impl)].seconds) c->impl = static_cast<int>(k);
+    }
+  }
+}
+
+/// For each implementation, what it takes: less is leaner. In place before not, inputs made late before inputs made
+/// early (they wait less), a small workspace before a large one.
+std::vector<double> needs_of(const Problem& problem, const std::vector<int>& made_at, const Impl& impl, bool in_place) {
+  double late = 0;
+  for (BufferId b : impl.reads) late += made_at[b.index()];
+  const auto workspace = static_cast<double>(problem.rounded(impl.workspace, impl.device));
+  if (!in_place) return {workspace};
+  return {impl.in_place.empty() ? 1.0 : 0.0, -late / static_cast<double>(std::max<std::size_t>(1, impl.reads.size())),
+          workspace};
+}
+
+/// The problem with the implementations of every op leanest first; `given` is what they were, by op.
+Problem leanest_first(const Problem& problem, bool in_place, IdVector<OpTag, std::vector<int>>& given) {
+  std::vector<int> made_at(problem.buffers.size(), -1);
+  for (std::size_t i = 0; i < problem.order.size(); ++i) {
+    for (const Impl& impl : problem.ops[problem.order[i]].impls) {
+      for (BufferId b : impl.writes) made_at[b.index()] = static_cast<int>(i);
+    }
+  }
+  Problem out = problem;
+  given = IdVector<OpTag, std::vector<int>>(problem.ops.size());
+  for (std::size_t o = 0; o < problem.ops.size(); ++o) {
+    const std::vector<Impl>& impls = problem.ops[OpId(o)].impls;
+    std::vector<std::vector<double>> needs;
+    for (const Impl& impl : impls) needs.push_back(needs_of(problem, made_at, impl, in_place));
+    std::vector<int>& list = given[OpId(o)];
+    for (std::size_t k = 0; k < impls.size(); ++k) list.push_back(static_cast<int>(k));
+    std::stable_sort(list.begin(), list.end(), [&](int a, int b) {
+      return needs[static_cast<std::size_t>(a)] < needs[static_cast<std::size_t>(b)];
+    });
+    out.ops[OpId(o)].impls.clear();
+    for (int k : list) out.ops[OpId(o)].impls.push_back(impls[static_cast<std::size_t>(k)]);
+  }
+  return out;
+}
+
+bool on_one_device(const Problem& problem) {
+  const DeviceId one = problem.ops.size() == 0 ? DeviceId(0) : problem.ops[OpId(0)].impls.front().device;
+  return std::all_of(problem.buffers.begin(), problem.buffers.end(),
+                     [&](const Buffer& b) { return !b.home || *b.home == one; }) &&
+         std::all_of(problem.ops.begin(), problem.ops.end(), [&](const Op& op) {
+           return std::all_of(op.impls.begin(), op.impls.end(), [&](const Impl& i) { return i.device == one; });
+         });
+}
+
+/// Whether the order can run by what first_choice() chooses, memory aside.
+bool can_run(const Problem& problem) {
+  const Choice choice = first_choice(problem);
+  Emitter emit(problem, choice);
+  return std::all_of(problem.order.begin(), problem.order.end(),
+                     [&](OpId op) { return choice[op] < 0 || emit.run(op); }) &&
+         emit.finish();
+}
+
+void add_simple_plans(const Problem& problem, std::vector<std::vector<Step>>& out) {
+  constexpr std::size_t kMostOps = 2000;  // `last` is quadratic
+  Options quiet;
+  quiet.diagnose = false;
+  for (auto* planner : {run_chen_greedy, run_chen_sqrt, run_dtr, run_griewank, run_last}) {
+    if (planner == run_last && problem.ops.size() > kMostOps) continue;
+    if (planner == run_dtr && !on_one_device(problem)) continue;
+    Plan plan = planner(problem, quiet);
+    if (!plan.steps.empty()) out.push_back(std::move(plan.steps));
+  }
+}
+
+/// Where no simple plan fits, the default planner finds one; first runs stay in order, as the stages want it.
+std::vector<Step> searched_plan(const Problem& problem, const Options& options) {
+  Options search;
+  search.seed = options.seed;
+  search.threads = options.threads;
+  search.time_limit = options.time_limit / 6;
+  search.diagnose = false;
+  search.switches["order"] = "off";
+  search.switches["bound"] = "off";
+  return run_neaptide(problem, search).steps;
+}
+
+/// The cheapest of the plans that the programme can say; empty when there is none.
+std::vector<double> start_of(const Staged& staged, const std::vector<std::vector<Step>>& plans) {
+  std::vector<double> best;
+  double least = milp::kInfinity;
+  for (const std::vector<Step>& steps : plans) {
+    std::optional<std::vector<double>> values = staged.values(steps);
+    if (!values) continue;
+    const double cost = milp::objective(staged.model(), *values);
+    if (cost >= least) continue;
+    least = cost;
+    best = std::move(*values);
+  }
+  return best;
+}
+
 }  // namespace
+
+std::vector<std::vector<Step>> simple_plans(const Problem& problem, const StagedRules& rules) {
+  std::vector<std::vector<Step>> out;
+  add_simple_plans(problem, out);
+  if (!rules.implementations) return out;
+  for (const bool in_place : {false, true}) {
+    IdVector<OpTag, std::vector<int>> given;
+    std::vector<std::vector<Step>> lean;
+    const Problem leaner = leanest_first(problem, in_place, given);
+    if (can_run(leaner)) add_simple_plans(leaner, lean);
+    for (std::vector<Step>& steps : lean) {
+      for (Step& step : steps) {
+        if (auto* c = std::get_if<Compute>(&step)) c->impl = given[c->op][static_cast<std::size_t>(c->impl)];
+      }
+      out.push_back(std::move(steps));
+    }
+  }
+  for (std::vector<Step>& steps : out) hurry(problem, steps);
+  return out;
+}
 
 Plan solve_staged(const Problem& problem, const Options& options, std::string_view planner, const StagedRules& rules) {
   require_solver(planner);
@@ -41,11 +181,21 @@ Plan solve_staged(const Problem& problem, const Options& options, std::string_vi
   const int turn = rules.backward_once ? forward_of(problem).turn : 0;
   const auto begin = std::chrono::steady_clock::now();
   Problem tightened = problem;  // the solver's tolerance may let a plan out by some bytes: then ask again for less
+  std::vector<std::vector<Step>> plans = simple_plans(problem, rules);
+  if (!options.start.empty()) plans.push_back(options.start);
+  const char* started_from = "nothing";
   constexpr int kTries = 4;
   for (int i = 0; i < kTries; ++i) {
     const Seconds spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const Staged staged(tightened, rules, turn);
-    const milp::Solution s = milp::solve(staged.model(), solver_options(options, spent));
+    milp::SolveOptions solver = solver_options(options, spent);
+    solver.start = start_of(staged, plans);
+    if (!solver.start.empty()) started_from = "a simple plan";
+    if (solver.start.empty() && i == 0) {
+      solver.start = start_of(staged, {searched_plan(problem, options)});
+      if (!solver.start.empty()) started_from = "a plan of neaptide";
+    }
+    const milp::Solution s = milp::solve(staged.model(), solver);
     if (s.outcome == milp::Outcome::kInfeasible) return nothing_fits(problem);
     Plan plan;
     if (s.values.empty()) {
@@ -66,6 +216,7 @@ Plan solve_staged(const Problem& problem, const Options& options, std::string_vi
     plan.stopped_by = s.stopped_by;
     plan.options.emplace_back("bound by these rules", fmt::format("{}", s.bound));
     plan.options.emplace_back("solver", milp::solver_name());
+    plan.options.emplace_back("started from", started_from);
     return plan;
   }
   return nothing_fits(problem);

@@ -221,8 +221,13 @@ void Staged::change_level(int stage, int position, DeviceId d, std::vector<Term>
   const Var now = model_.add(name, 0, std::max(0.0, limit_[d.index()]), 0, false);
   change.push_back({now, -1});
   if (level_[d.index()]) change.push_back({*level_[d.index()], 1});
+  levels_.push_back({now, model_.rows.size()});
   model_.add_row(name, 0, 0, std::move(change));
   level_[d.index()] = now;
+}
+
+void Staged::note_alive(int stage, int position, std::size_t value, DeviceId d, Var var) {
+  instants_.push_back({stage, position, value, d, var});
 }
 
 /// C[t,v,from,to] <= A[t-1,v,last,from]; A[t,v,0,to] <= A[t-1,v,last,to] + the copies to it.
@@ -257,6 +262,7 @@ void Staged::add_page_copies(int stage) {
       const double bytes = scaled(problem_.size_on(b, to));
       change[e].push_back({a, bytes});
       if (alive(v, to).var) change[e].push_back({*alive(v, to).var, -bytes});
+      note_alive(stage, -1, v, to, a);
       next[v * problem_.devices.size() + e].var = a;
     }
   }
@@ -410,6 +416,7 @@ void Staged::add_afterwards(int stage, int position, const std::vector<std::pair
         model_.add_row("taken" + model_.at(now).name, -kInfinity, 1, std::move(gone));
       }
       change[d].push_back({now, bytes});
+      note_alive(stage, position, static_cast<std::size_t>(v), DeviceId(d), now);
       a.var = now;
     }
   }
@@ -459,6 +466,111 @@ std::vector<Step> Staged::steps(const std::vector<double>& values) const {
   std::vector<Step> out;
   for (const Timed& t : all) out.push_back(t.step);
   return with_frees(problem_, out);
+}
+
+/// Sets R for every computation, in the stage of the op that first runs next.
+bool Staged::mark_runs(const std::vector<Step>& steps, std::vector<double>& x) const {
+  std::vector<int> position(problem_.ops.size(), -1);
+  for (std::size_t p = 0; p < ops_.size(); ++p) position[ops_[p].index()] = static_cast<int>(p);
+  int stage = 0;
+  for (const Step& step : steps) {
+    if (std::holds_alternative<Free>(step)) continue;
+    const auto* c = std::get_if<Compute>(&step);
+    if (c == nullptr) {
+      if (rules_.copies_for_use) continue;  // each use makes its own
+      return false;
+    }
+    const int p = position[c->op.index()];
+    for (; p > stage; ++stage) {
+      if (must_[static_cast<std::size_t>(stage)]) return false;
+    }
+    auto run = std::lower_bound(runs_.begin(), runs_.end(), std::pair(stage, p),
+                                [](const Run& r, const auto& at) { return std::pair(r.stage, r.position) < at; });
+    while (run != runs_.end() && run->stage == stage && run->position == p && run->impl != c->impl) ++run;
+    if (run == runs_.end() || run->stage != stage || run->position != p) return false;
+    x[static_cast<std::size_t>(run->var.index)] = 1;
+    if (p == stage) ++stage;
+  }
+  return true;
+}
+
+/// Forwards: where each run that is made finds what it reads. Sets C where that is another device.
+std::vector<std::vector<Staged::Source>> Staged::mark_sources(std::vector<double>& x,
+                                                              std::vector<DeviceId>& made_on) const {
+  std::vector<std::vector<Source>> out(runs_.size());
+  made_on.assign(values_.size(), DeviceId());
+  for (std::size_t v = 0; v < values_.size(); ++v) {
+    if (problem_.buffers[values_[v].buffer].home) made_on[v] = *problem_.buffers[values_[v].buffer].home;
+  }
+  for (std::size_t r = 0; r < runs_.size(); ++r) {
+    const Run& run = runs_[r];
+    if (x[static_cast<std::size_t>(run.var.index)] < 0.5) continue;
+    const auto k = static_cast<std::size_t>(run.impl);
+    const auto op = ops_[static_cast<std::size_t>(run.position)].index();
+    const Impl& i = impl(run.position, k);
+    for (std::size_t j = 0; j < i.reads.size(); ++j) {
+      const auto v = static_cast<std::size_t>(value_of(i.reads[j], versions_.read[op][k][j]));
+      const DeviceId from = made_on[v].valid() && rules_.copies_for_use ? made_on[v] : i.device;
+      out[r].push_back({v, from});
+      if (from == i.device) continue;
+      for (const Move& m : moves_) {
+        if (m.stage == run.stage && m.position == run.position && m.buffer == i.reads[j] && m.from == from &&
+            m.to == i.device)
+          x[static_cast<std::size_t>(m.var.index)] = 1;
+      }
+    }
+    for (std::size_t j = 0; j < i.writes.size(); ++j)
+      made_on[static_cast<std::size_t>(value_of(i.writes[j], versions_.write[op][k][j]))] = i.device;
+  }
+  return out;
+}
+
+/// Backwards: a value is alive from the run that makes it to the last one that reads it before it is made again.
+void Staged::mark_alive(std::vector<double>& x) const {
+  const std::size_t n_devices = problem_.devices.size();
+  std::vector<DeviceId> made_on;
+  const std::vector<std::vector<Source>> sources = mark_sources(x, made_on);
+  std::vector<char> needed(values_.size() * n_devices, 0);
+  const auto cell = [&](std::size_t v, DeviceId d) -> char& { return needed[v * n_devices + d.index()]; };
+  for (std::size_t b = 0; b < problem_.buffers.size(); ++b) {
+    if (!problem_.buffers[BufferId(b)].keep) continue;
+    const auto v = static_cast<std::size_t>(value_of(BufferId(b), versions_.last[BufferId(b)]));
+    if (made_on[v].valid()) cell(v, made_on[v]) = 1;
+  }
+  std::size_t run = runs_.size();
+  const auto take_runs = [&](std::pair<int, int> at) {  // those at or after this position
+    for (; run > 0 && std::pair(runs_[run - 1].stage, runs_[run - 1].position) >= at; --run) {
+      const Run& r = runs_[run - 1];
+      if (x[static_cast<std::size_t>(r.var.index)] < 0.5) continue;
+      const auto k = static_cast<std::size_t>(r.impl);
+      const Impl& i = impl(r.position, k);
+      const auto op = ops_[static_cast<std::size_t>(r.position)].index();
+      for (std::size_t j = 0; j < i.writes.size(); ++j)
+        cell(static_cast<std::size_t>(value_of(i.writes[j], versions_.write[op][k][j])), i.device) = 0;
+      for (const Source& s : sources[run - 1]) cell(s.value, s.device) = 1;
+    }
+  };
+  for (auto it = instants_.rbegin(); it != instants_.rend(); ++it) {
+    take_runs({it->stage, it->position + 1});
+    x[static_cast<std::size_t>(it->var.index)] = cell(it->value, it->device);
+  }
+}
+
+std::optional<std::vector<double>> Staged::values(const std::vector<Step>& steps) const {
+  std::vector<double> x;
+  for (const milp::Column& c : model_.columns) x.push_back(c.lower);
+  if (!mark_runs(steps, x)) return std::nullopt;
+  mark_alive(x);
+  for (const Level& level : levels_) {
+    double sum = 0;
+    for (const Term& t : model_.rows[level.row].terms) {
+      if (t.var != level.var) sum += t.factor * x[static_cast<std::size_t>(t.var.index)];
+    }
+    x[static_cast<std::size_t>(level.var.index)] = std::max(0.0, sum);
+  }
+  constexpr double kTolerance = 1e-6;
+  if (milp::violation(model_, x) > kTolerance) return std::nullopt;
+  return x;
 }
 
 std::vector<std::vector<double>> Staged::kept(const std::vector<double>& values) const {

@@ -42,6 +42,9 @@ class Staged {
   const milp::Model& model() const { return model_; }
   /// The steps that the values of the model say, freed as early as they allow.
   std::vector<Step> steps(const std::vector<double>& values) const;
+  /// The values that say these steps, every value alive no longer than they need it; none where the steps have no place
+  /// in the stages or break a row. A start for the solver.
+  std::optional<std::vector<double>> values(const std::vector<Step>& steps) const;
   /// How much of value v (by buffer, version 0) the model holds at the end of stage t: [position][buffer].
   std::vector<std::vector<double>> kept(const std::vector<double>& values) const;
   /// The ops of the stages.
@@ -63,6 +66,16 @@ class Staged {
     BufferId buffer;
     DeviceId from, to;
     milp::Var var;
+  };
+  struct Instant {  // what a variable `alive` stands for: the value after this position (-1: as the stage begins)
+    int stage, position;
+    std::size_t value;
+    DeviceId device;
+    milp::Var var;
+  };
+  struct Level {  // the row that says what the variable is
+    milp::Var var;
+    std::size_t row;
   };
   /// A variable, never (neither), or always (a home).
   struct Alive {
@@ -89,6 +102,15 @@ class Staged {
   void add_afterwards(int stage, int position, const std::vector<std::pair<std::size_t, milp::Var>>& runs);
   void add_end();
   void change_level(int stage, int position, DeviceId d, std::vector<milp::Term> change);
+  void note_alive(int stage, int position, std::size_t value, DeviceId d, milp::Var var);
+  bool mark_runs(const std::vector<Step>& steps, std::vector<double>& x) const;
+  void mark_alive(std::vector<double>& x) const;
+  /// Where a run finds a value: on its own device, or over a copy for this use.
+  struct Source {
+    std::size_t value;
+    DeviceId device;
+  };
+  std::vector<std::vector<Source>> mark_sources(std::vector<double>& x, std::vector<DeviceId>& made_on) const;
   double scaled(Bytes bytes) const { return static_cast<double>(bytes) * scale_; }
   double fresh_bytes(int position, std::size_t k) const;
   const Impl& impl(int position, std::size_t k) const {
@@ -112,13 +134,21 @@ class Staged {
   milp::Model model_;
   std::vector<Alive> alive_;                     // now, [value][device]
   std::vector<std::optional<milp::Var>> level_;  // bytes alive now, by device
-  std::vector<Run> runs_;
-  std::vector<Move> moves_;
+  std::vector<Run> runs_;                        // by stage and position
+  std::vector<Move> moves_;                      // the same
+  std::vector<Instant> instants_;                // the same
+  std::vector<Level> levels_;
   std::vector<std::vector<std::pair<int, milp::Var>>> ends_;  // [stage]: value and variable at its end
 };
 
-/// Solves the programme of these rules and answers with its best plan. The bound of the solver holds for these rules
-/// only, not for every sequence of steps; it goes into the plan's options as "bound by these rules".
+/// Plans of chen-greedy, chen-sqrt, dtr, griewank and last, to start from. Where the rules choose implementations: with
+/// the first ones, the smallest workspaces, and what works in place; then each run as fast as the budgets allow.
+std::vector<std::vector<Step>> simple_plans(const Problem& problem, const StagedRules& rules);
+
+/// Solves the programme of these rules, from the cheapest of simple_plans() and options.start that they can say (else
+/// from a plan of `neaptide`; "started from" in the plan's options tells), and answers with its best
+/// plan. The bound of the solver holds for these rules only, not for every sequence of steps; it goes into the plan's
+/// options as "bound by these rules".
 Plan solve_staged(const Problem& problem, const Options& options, std::string_view planner, const StagedRules& rules);
 
 }  // namespace neaptide::plan

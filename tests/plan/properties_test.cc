@@ -144,7 +144,7 @@ TEST(Properties, SeveralInstantsAreCertifiedAndBelowTheOptimum) {
       if (instants.empty() || std::isinf(optimum.of(scope))) continue;
       MultiCut cuts(bounded, DeviceId(0), scope);
       MultiCut::Ways ways;
-      ways.iterations = 300;
+      ways.work = 20'000;
       ways.most_instants = 8;
       ways.improve = [&](const std::vector<Compute>&) { return optimum.of(scope); };
       const OpId first = instants[static_cast<std::size_t>(seed) % instants.size()];
