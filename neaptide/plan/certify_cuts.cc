@@ -157,18 +157,28 @@ class CutsChecker : public View {
       const int k = instant_of(item.at("cut"));
       const Bytes free = room_beside_common(k) - least_extra(k);
       std::vector<std::pair<std::int64_t, Bytes>> items;
-      std::set<Value> seen;
+      std::set<Column> seen;
       std::int64_t all = 0;
-      for (const JsonReader& pair : item.items("held")) {
+      for (const JsonReader& pair : item.items("held")) {  // a value, or an implementation beyond the leanest
         const auto parts = pair.items();
-        require(parts.size() == 2, "a cover's item is not [value, weight]");
-        const Value v = value_of(parts[0]);
+        require(parts.size() == 2, "a cover's item is not [what, weight]");
         const std::int64_t weight = parts[1].integer(1);
-        require(counts_at(v, k) && seen.insert(v).second, "a cover names a value that takes no room, or one twice");
+        Column column{Column::kFirst, {-1, -1}, k};
+        Bytes bytes = 0;
+        if (parts[0].value().is_array()) {
+          column = {Column::kHeld, value_of(parts[0]), k};
+          require(counts_at(column.value, k), "a cover names a value that takes no room");
+          bytes = size(column.value);
+        } else {
+          column.b = impl_of(cuts_[k], parts[0]);
+          bytes = extra(cuts_[k], static_cast<std::size_t>(column.b)) - least_extra(k);
+          require(exists(column), "a cover names a choice that is none");
+        }
+        require(seen.insert(column).second, "a cover names something twice");
         require(weight <= kMostWeight && all + weight <= kMostWeight, "a cover weighs too much");
         all += weight;
-        items.emplace_back(weight, size(v));
-        row.terms.emplace_back(Column{Column::kHeld, v, k}, -weight);
+        items.emplace_back(weight, bytes);
+        row.terms.emplace_back(column, -weight);
       }
       const std::int64_t most = item.integer("most", 0);
       std::vector<Exact> fewest(static_cast<std::size_t>(all) + 1, Exact{1} << 100);

@@ -30,12 +30,25 @@ CutsTree::CutsTree(const CutsModel& model) : m_(model), lp_(model.relaxation()),
     if (row.key.kind != CutsKey::kRoom) continue;
     room_row_[row.key.a] = static_cast<int>(r);
     for (const auto& [c, factor] : row.terms) {
-      if (m_.columns[c].kind == CutsKey::kHeld) held_[row.key.a].push_back(c);
+      if (room_taken(c) > 0) held_[row.key.a].push_back(c);
     }
   }
 }
 
 CutsTree::~CutsTree() = default;
+
+// Bytes of its instant's room that a column takes: a value, or an implementation beyond the leanest one.
+Bytes CutsTree::room_taken(int column) const {
+  const CutsKey& key = m_.columns[column];
+  if (key.kind == CutsKey::kHeld) return m_.frame.size[key.a];
+  if (key.kind != CutsKey::kFirst) return 0;
+  const OpId tau = m_.cuts[key.a];
+  Bytes least = m_.frame.extra(tau, key.b);
+  for (std::size_t i = 0; i < m_.frame.stands_for[tau.index()].size(); ++i) {
+    least = std::min(least, m_.frame.extra(tau, static_cast<int>(i)));
+  }
+  return m_.frame.extra(tau, key.b) - least;
+}
 
 void CutsTree::fix(const std::vector<std::pair<int, char>>& fixed) {
   std::vector<char> wanted(now_.size(), 2);
@@ -103,7 +116,9 @@ void CutsTree::choose_candidates(Node* node) const {
     if (f < kWhole) continue;
     const CutsKey& key = m_.columns[c];
     double weight = static_cast<double>(m_.cost[c]) / m_.cost_scale;
-    if (key.kind == CutsKey::kHeld) weight = static_cast<double>(m_.frame.size[key.a]) * price[key.b];
+    const int instant = key.kind == CutsKey::kHeld ? key.b : key.a;
+    if (const Bytes bytes = room_taken(static_cast<int>(c)); bytes > 0)
+      weight = std::max(weight, static_cast<double>(bytes) * price[instant]);
     node->candidates.emplace_back(f * (weight + 1e-9), static_cast<int>(c));
   }
   node->integral = node->candidates.empty();
@@ -236,7 +251,7 @@ int CutsTree::cover(int cut, double least_violation) {
   std::vector<Item> items;
   std::set<double> steps;
   for (const int c : held_[cut]) {
-    const Item item{lp_.values()[c], m_.frame.size[m_.columns[c].a], c};
+    const Item item{lp_.values()[c], room_taken(c), c};
     items.push_back(item);
     if (fraction(item.held) < kWhole || steps.size() > kMostSteps) continue;
     for (const double part : {1.0, 2.0, 3.0, 4.0, 0.5}) steps.insert(static_cast<double>(item.size) / part);

@@ -17,10 +17,10 @@
 
 namespace neaptide::plan {
 
-/// Weights of values held at instant `cut` add up to at most `most`: whatever weighs more takes more than the room.
+/// Weights of what takes room at instant `cut` add up to at most `most`: whatever weighs more takes more than there is.
 struct CutsCover {
   int cut = 0;
-  std::vector<std::pair<int, std::int64_t>> weights;  // kHeld column, weight above 0
+  std::vector<std::pair<int, std::int64_t>> weights;  // kHeld or kFirst column, weight above 0
   std::int64_t most = 0;
 };
 
@@ -68,6 +68,7 @@ class CutsTree {
   void choose_largest(Node* node) const;
   void multipliers_of(const std::vector<double>& duals, double scale, Leaf* leaf) const;
   Wide prove(const Leaf& leaf) const;
+  Bytes room_taken(int column) const;
   int separate(double least_violation);
   int cover(int cut, double least_violation);
   void branch(const Node& node, Wide target);
@@ -80,7 +81,7 @@ class CutsTree {
   std::vector<char> relaxed_;
   std::vector<CutsCover> covers_;
   std::vector<std::vector<std::pair<int, std::int64_t>>> cover_terms_;
-  std::vector<std::vector<int>> held_;  // by instant: its kHeld columns that take bytes there
+  std::vector<std::vector<int>> held_;  // by instant: the columns that take its room
   std::vector<int> room_row_;           // by instant
   int price_log2_ = 0;
   int n_nodes_ = 0;

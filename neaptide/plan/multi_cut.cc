@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "neaptide/base/errors.hpp"
 #include "neaptide/base/json.hpp"
@@ -22,6 +23,12 @@ class Playback {
     for (const auto& reads : f_.facts.reads) {
       for (const int v : reads) ++waiting_[v];
     }
+    readers_.resize(f_.size.size());
+    for (std::size_t o = 0; o < f_.impl_reads.size(); ++o) {
+      for (std::size_t i = 0; i < f_.impl_reads[o].size(); ++i) {
+        for (const int v : f_.impl_reads[o][i]) readers_[v].emplace_back(static_cast<int>(o), static_cast<int>(i));
+      }
+    }
   }
 
   std::vector<Compute> run() {
@@ -33,8 +40,9 @@ class Playback {
       interval_ = j;
       for (const OpId o : by_interval[j]) {
         if (!already(o.value)) {
-          ensure(make_inputs(o.value, choose(o.value), 0), "a chain of inputs is too long to be followed");
-          execute(o.value, choose(o.value));
+          const int how = choose(o.value);
+          ensure(make_inputs(o.value, how, 0), "a chain of inputs is too long to be followed");
+          execute(o.value, how);
         }
         for (const int v : f_.facts.reads[o.index()]) --waiting_[v];
       }
@@ -62,31 +70,46 @@ class Playback {
     return std::max(j, least);
   }
 
-  /// The implementation: as the solution says, else the fastest one; without taking over what is read later.
-  int choose(int o) const {
+  /// The implementation: one that writes what is wanted, as the solution says, that takes over nothing which is read
+  /// later and finds its inputs; then the fastest.
+  int choose(int o, int wanted = -1) const {
     const Op& op = f_.problem.ops[OpId(o)];
-    const auto worse = [&](std::size_t i) {
-      const bool wanted = std::any_of(op.impls[i].in_place.begin(), op.impls[i].in_place.end(), [&](const InPlace& p) {
-        for (const int v : f_.facts.value_of[p.in.index()]) {
-          if (const auto it = waiting_.find(v); it != waiting_.end() && it->second > 1) return true;
-        }
-        return false;
+    const bool at_instant =
+        interval_ < static_cast<int>(m_.cuts.size()) && m_.cuts[interval_].value == o && op.impls.size() > 1;
+    const auto rank = [&](std::size_t i) {
+      const int impl = static_cast<int>(i);
+      const auto lacks = std::count_if(f_.facts.writes[o].begin(), f_.facts.writes[o].end(), [&](int v) {
+        return (v == wanted || is_wanted(v)) &&
+               !std::count(f_.impl_writes[o][i].begin(), f_.impl_writes[o][i].end(), v);
       });
-      return std::pair(wanted, op.impls[i].seconds);
+      const bool said = at_instant ? is_set({CutsKey::kFirst, interval_, impl})
+                                   : is_set({CutsKey::kRun, o, interval_, f_.stands_for[o][i]});
+      const bool takes = std::any_of(op.impls[i].in_place.begin(), op.impls[i].in_place.end(), [&](const InPlace& p) {
+        const auto& versions = f_.facts.value_of[p.in.index()];
+        return std::any_of(versions.begin(), versions.end(), [&](int v) { return is_wanted(v) || waits(v) > 1; });
+      });
+      const auto absent = std::count_if(f_.impl_reads[o][i].begin(), f_.impl_reads[o][i].end(),
+                                        [&](int v) { return resident_[v] == 0; });
+      return std::tuple(lacks, !said, takes, absent, op.impls[i].seconds);
     };
-    int best = -1;
-    bool best_said = false;
-    for (std::size_t i = 0; i < op.impls.size(); ++i) {
-      const int stands = f_.stands_for[o][i];
-      bool said = is_set({CutsKey::kRun, o, interval_, stands});
-      if (interval_ < static_cast<int>(m_.cuts.size()) && m_.cuts[interval_].value == o && op.impls.size() > 1)
-        said = is_set({CutsKey::kFirst, interval_, static_cast<int>(i)});
-      const bool better = best < 0 || (said != best_said ? said : worse(i) < worse(static_cast<std::size_t>(best)));
-      if (!better) continue;
-      best = static_cast<int>(i);
-      best_said = said;
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < op.impls.size(); ++i) {
+      if (rank(i) < rank(best)) best = i;
     }
-    return best;
+    return static_cast<int>(best);
+  }
+
+  /// Held at the end of the interval, or read in it by a run that the solution names.
+  bool is_wanted(int v) const {
+    if (is_set({CutsKey::kHeld, v, interval_})) return true;
+    return std::any_of(readers_[v].begin(), readers_[v].end(), [&](const auto& reader) {
+      return is_set({CutsKey::kRun, reader.first, interval_, reader.second});
+    });
+  }
+
+  int waits(int v) const {
+    const auto it = waiting_.find(v);
+    return it == waiting_.end() ? 0 : it->second;
   }
 
   bool make_inputs(int o, int impl, int depth) {
@@ -103,8 +126,9 @@ class Playback {
         resident_[v] = 1;  // the playback keeps what cannot be made again
         continue;
       }
-      if (!make_inputs(maker, choose(maker), depth + 1)) return false;
-      execute(maker, choose(maker));
+      const int how = choose(maker, v);
+      if (!make_inputs(maker, how, depth + 1)) return false;
+      execute(maker, how);
     }
     return true;
   }
@@ -151,7 +175,8 @@ class Playback {
   const CutsFrame& f_;
   const std::vector<char>& chosen_;
   std::vector<char> resident_;
-  std::map<int, int> waiting_;  // by value: first runs that still read it
+  std::vector<std::vector<std::pair<int, int>>> readers_;  // by value: op, implementation
+  std::map<int, int> waiting_;                             // by value: first runs that still read it
   std::set<int> ran_;
   std::vector<Compute> runs_;
   int interval_ = 0;
@@ -342,7 +367,8 @@ std::string MultiCut::certificate(const CutsModel& model, const CutsTree& tree) 
   for (const CutsCover& c : tree.covers()) {
     Json values = Json::array();
     for (const auto& [column, weight] : c.weights) {
-      values.push_back(Json::array({value(model.columns[column].a), weight}));
+      const CutsKey& k = model.columns[column];
+      values.push_back(Json::array({k.kind == CutsKey::kHeld ? value(k.a) : Json(k.b), weight}));
     }
     j["covers"].push_back(Json{{"cut", c.cut}, {"held", values}, {"most", c.most}});
   }
