@@ -14,6 +14,7 @@ constexpr double kTie = 1e-9;    // relative: nearer to the target than this is 
 constexpr int kMostCoverRounds = 20;
 constexpr int kTriesNearRoot = 4, kTriesBelow = 2, kNearRoot = 6;
 constexpr double kMostMultiplier = 1e18;
+constexpr std::size_t kMostKept = 500'000;  // multipliers in all leaves: what a certificate may hold
 
 double fraction(double x) { return std::min(x, 1 - x); }
 
@@ -144,7 +145,7 @@ CutsTree::Node CutsTree::evaluate(Leaf inherited, Wide target) {
   offer({node.leaf.fixed, {}, 0});
   fix(node.leaf.fixed);
   ++n_nodes_;
-  const auto outcome = lp_.solve(end_ - lp_.iterations());
+  const auto outcome = lp_.solve(std::max<std::int64_t>(1, (end_ - work()) / n_columns()));
   Leaf leaf{node.leaf.fixed, {}, 0};
   if (outcome == milp::Relaxation::Outcome::kOptimal) {
     node.estimate = lp_.objective();
@@ -225,10 +226,13 @@ std::int64_t greedy_weight(const std::vector<Item>& items, const Weights& weight
 
 /// The most that what fits can weigh, exactly: the fewest bytes for every weight. -1: too much work.
 std::int64_t most_weight(const std::vector<Item>& items, const Weights& weights, Bytes room) {
-  constexpr std::int64_t kLargest = 4000;
-  std::int64_t all = 0;
-  for (const std::int64_t w : weights) all += w;
-  if (all > kLargest) return -1;
+  constexpr std::int64_t kLargest = 4000, kMostWork = 400'000;
+  std::int64_t all = 0, n = 1;
+  for (const std::int64_t w : weights) {
+    all += w;
+    n += w > 0 ? 1 : 0;
+  }
+  if (all > std::min(kLargest, kMostWork / n)) return -1;
   std::vector<Bytes> bytes(static_cast<std::size_t>(all) + 1, room + 1);
   bytes[0] = 0;
   std::int64_t reached = 0;
@@ -247,13 +251,14 @@ std::int64_t most_weight(const std::vector<Item>& items, const Weights& weights,
 
 // Adds the most violated inequalities of one instant's room.
 int CutsTree::cover(int cut, double least_violation) {
-  constexpr std::size_t kMostSteps = 24, kMostAdded = 3;
+  constexpr std::size_t kMostAdded = 3;
+  const std::size_t most_steps = held_[cut].size() > 1000 ? 5 : 25;
   std::vector<Item> items;
   std::set<double> steps;
   for (const int c : held_[cut]) {
     const Item item{lp_.values()[c], room_taken(c), c};
     items.push_back(item);
-    if (fraction(item.held) < kWhole || steps.size() > kMostSteps) continue;
+    if (fraction(item.held) < kWhole || steps.size() >= most_steps) continue;
     for (const double part : {1.0, 2.0, 3.0, 4.0, 0.5}) steps.insert(static_cast<double>(item.size) / part);
   }
   struct Found {
@@ -346,7 +351,10 @@ void CutsTree::branch(const Node& node, Wide target) {
     best_score = std::max(best_score, score);
     if (ends) break;
   }
-  for (Node& n : best) open_.push_back(std::move(n));
+  for (Node& n : best) {
+    kept_ += n.leaf.multipliers.size();
+    open_.push_back(std::move(n));
+  }
 }
 
 // Where the relaxation says nothing useful: the largest value not yet decided.
@@ -362,12 +370,12 @@ void CutsTree::choose_largest(Node* node) const {
   if (best >= 0) node->candidates.emplace_back(1, best);
 }
 
-CutsTree::End CutsTree::run(Wide target, std::int64_t iterations, const std::function<bool()>& stop) {
-  end_ = lp_.iterations() + iterations;
+CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::function<bool()>& stop) {
+  end_ = work() + work_left;
   if (open_.empty() && done_.empty()) {
     Node root = evaluate({}, target);
     for (int round = 0; round < kMostCoverRounds && root.estimate < 1e299; ++round) {
-      if (root.leaf.units >= target || lp_.iterations() > end_ || separate(1e-3) == 0) break;
+      if (root.leaf.units >= target || work() > end_ || separate(1e-3) == 0) break;
       root = evaluate(root.leaf, target);
     }
     open_.push_back(std::move(root));
@@ -378,13 +386,12 @@ CutsTree::End CutsTree::run(Wide target, std::int64_t iterations, const std::fun
       return a.leaf.fixed.size() > b.leaf.fixed.size();
     });
     if (least == open_.end() || least->leaf.units >= target) return bound() >= target ? End::kReached : End::kStopped;
-    if (lp_.iterations() >= end_ || stop()) return End::kStopped;
+    if (work() >= end_ || kept_ > kMostKept || stop()) return End::kStopped;
     const double wanted = static_cast<double>(target - m_.floor_units) / m_.cost_scale;
     const bool cheaper = least->estimate < wanted - kTie * std::max(1.0, wanted);
     if (least->integral && cheaper) {
       fix(least->leaf.fixed);
-      if (lp_.solve(std::max<std::int64_t>(1000, end_ - lp_.iterations())) != milp::Relaxation::Outcome::kOptimal)
-        return End::kStopped;
+      if (lp_.solve(10'000) != milp::Relaxation::Outcome::kOptimal) return End::kStopped;
       relaxed_.assign(lp_.values().size(), 0);
       for (std::size_t c = 0; c < relaxed_.size(); ++c) relaxed_[c] = lp_.values()[c] > 0.5 ? 1 : 0;
       return End::kRelaxed;
@@ -396,6 +403,7 @@ CutsTree::End CutsTree::run(Wide target, std::int64_t iterations, const std::fun
       done_.push_back(std::move(node));
       continue;
     }
+    kept_ -= std::min(kept_, node.leaf.multipliers.size());
     branch(node, target);
   }
 }

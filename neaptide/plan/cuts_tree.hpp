@@ -3,7 +3,7 @@
 // rows a x >= b, every 0/1 solution costs at least  sum y b + sum over columns of min(0, cost - sum y a).
 //
 //   CutsTree tree(model);
-//   tree.run(target, iterations, stop);        // target, bound: units, floor included
+//   tree.run(target, work, stop);        // target, bound: units, floor included
 //   tree.bound();  tree.leaves();              // the open leaves and their multipliers: a certificate
 #pragma once
 
@@ -33,15 +33,15 @@ class CutsTree {
   enum class End {
     kReached,  // the bound is at least the target
     kRelaxed,  // the cheapest 0/1 solution costs less: see relaxed()
-    kStopped,  // out of iterations, or told to stop
+    kStopped,  // out of work, or told to stop
   };
-  /// May be called again, with another target or more iterations.
-  End run(Wide target, std::int64_t iterations, const std::function<bool()>& stop);
+  /// May be called again, with another target or more work: iterations of the simplex method times columns, about.
+  End run(Wide target, std::int64_t work, const std::function<bool()>& stop);
 
   Wide bound() const;
   /// Values of the columns.
   const std::vector<char>& relaxed() const { return relaxed_; }
-  std::int64_t iterations() const { return lp_.iterations(); }
+  std::int64_t work() const { return (lp_.iterations() + kPerNode * n_nodes_) * n_columns(); }
   int n_nodes() const { return n_nodes_; }
 
   struct Leaf {
@@ -56,6 +56,8 @@ class CutsTree {
   int price_log2() const { return price_log2_; }
 
  private:
+  static constexpr std::int64_t kPerNode = 20;  // iterations that the rest of a node takes as long as
+  std::int64_t n_columns() const { return static_cast<std::int64_t>(now_.size()) + 1; }
   struct Node {
     Leaf leaf;
     double estimate = 0;  // of the relaxation, in its scale
@@ -85,7 +87,8 @@ class CutsTree {
   std::vector<int> room_row_;           // by instant
   int price_log2_ = 0;
   int n_nodes_ = 0;
-  std::int64_t end_ = 0;  // iterations
+  std::int64_t end_ = 0;  // of the work
+  std::size_t kept_ = 0;  // multipliers in all leaves
 
   std::vector<Node> done_;
 };

@@ -276,13 +276,12 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
     const CutsModel model(frame_, now.cuts, now.inside);
     instants_ = static_cast<int>(now.cuts.size());
     if (model.columns.size() > ways.most_columns) break;
-    const auto columns = static_cast<std::int64_t>(model.columns.size()) + 1;
     CutsTree tree(model);
     Grown more = now;
     while (true) {
-      const std::int64_t done = tree.iterations();
-      const CutsTree::End end = tree.run(target(known), (ways.work - work_) / columns, ways.stop);
-      work_ += (tree.iterations() - done) * columns;
+      const std::int64_t done = tree.work();
+      const CutsTree::End end = tree.run(target(known), ways.work - work_, ways.stop);
+      work_ += tree.work() - done;
       if (end != CutsTree::End::kRelaxed) break;
       const std::vector<Compute> runs = runs_of(model, tree.relaxed());
       const Wide wanted = target(known);

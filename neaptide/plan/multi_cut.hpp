@@ -24,8 +24,8 @@ class MultiCut {
   MultiCut(const Problem& problem, DeviceId device, BoundScope scope) : frame_(problem, device, scope) {}
 
   struct Ways {
-    std::int64_t work = 20'000'000;     // iterations of the simplex method times columns, all together
-    std::size_t most_columns = 40'000;  // of one model
+    std::int64_t work = 20'000'000;     // see CutsTree::run; all together
+    std::size_t most_columns = 12'000;  // of one model
     int most_instants = 64;
     std::function<bool()> stop = [] { return false; };
     /// Is shown the runs of a relaxed solution, which may hold too much; returns the best seconds known by then.
