@@ -12,7 +12,7 @@
 namespace neaptide::plan {
 namespace {
 
-constexpr int kMostNewInstants = 3;  // per round
+constexpr int kMostNewInstants = 1;  // per round
 
 /// Plays a 0/1 solution back: first runs in order, everything else made again just before it is read.
 class Playback {
