@@ -22,21 +22,25 @@ using Clock = std::chrono::steady_clock;
 using Steps = std::vector<Step>;
 
 constexpr double kCopyShares[] = {1.0, 0.25, 0.0};  // of a copy's seconds, as the serial planner sees them
-constexpr std::int64_t kDefaultVisits = 3'000'000;  // steps simulated by the local search
+constexpr std::int64_t kDefaultVisits = 5'000'000;  // steps simulated by the local search
 constexpr double kVisitsPerSecond = 1'000'000;      // of a time limit that is given, which is meant to be used
 constexpr std::int64_t kTicksPerVisit = 5;          // of an effort that is given
+constexpr int kLongestStretch = 12;                 // ops that change their device together
 constexpr double kLongestTimeLimit = 3600;          // longer ones are none
 constexpr double kSame = 1e-12;
 
-Steps without_frees(const Steps& steps) {
+/// Frees that follow from the other steps (with_frees) go. What must be kept, but has no home, stays where the plan
+/// says.
+Steps without_frees(const Problem& p, const Steps& steps) {
   Steps out;
   for (const Step& s : steps) {
-    if (!std::holds_alternative<Free>(s)) out.push_back(s);
+    const auto* f = std::get_if<Free>(&s);
+    if (f == nullptr || (p.buffers[f->buffer].keep && !p.buffers[f->buffer].home)) out.push_back(s);
   }
   return out;
 }
 
-/// Makes steps legal again after a change: copies bring what a step misses, copies that bring nothing go.
+/// Makes steps legal again after a change: copies bring what a step misses, copies that nothing reads go.
 class Router {
  public:
   explicit Router(const Problem& problem)
@@ -44,43 +48,132 @@ class Router {
 
   /// Nothing when some value is nowhere any more. Versions are right where the order of the computes is.
   std::optional<Steps> run(const Steps& steps) {
+    if (!forward(steps)) return std::nullopt;
+    drop_idle_copies();
+    drop_idle_frees();
+    return out_;
+  }
+  /// By step of the last result: whether it is a copy that was not in the steps given.
+  const std::vector<char>& fresh() const { return fresh_; }
+
+ private:
+  void start() {
     std::fill(there_.begin(), there_.end(), 0);
     for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
       if (p_.buffers[BufferId(b)].home) at(*p_.buffers[BufferId(b)].home, BufferId(b)) = 1;
     }
     out_.clear();
+    fresh_.clear();
+  }
+
+  bool forward(const Steps& steps) {
+    start();
     for (const Step& s : steps) {
       if (const auto* c = std::get_if<Compute>(&s)) {
-        if (!compute(*c)) return std::nullopt;
+        if (!compute(*c)) return false;
       } else if (const auto* k = std::get_if<Copy>(&s)) {
         if (at(k->from, k->buffer) == 0) continue;
         at(k->to, k->buffer) = 1;
-        out_.push_back(s);
+        add(s, false);
+      } else if (const auto* f = std::get_if<Free>(&s)) {
+        if (!is_elsewhere(*f)) continue;
+        at(f->device, f->buffer) = 0;
+        add(s, false);
       }
     }
     for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
       const Buffer& buffer = p_.buffers[BufferId(b)];
-      if (buffer.keep && buffer.home && !bring(BufferId(b), *buffer.home)) return std::nullopt;
+      if (buffer.keep && buffer.home && !bring(BufferId(b), *buffer.home)) return false;
     }
-    return out_;
+    return true;
   }
 
- private:
+  /// Whether the value is held on another device, too.
+  bool is_elsewhere(const Free& f) {
+    for (std::size_t d = 0; d < n_devices_; ++d) {
+      if (DeviceId(d) != f.device && at(DeviceId(d), f.buffer) != 0) return true;
+    }
+    return false;
+  }
+
+  /// Copies that went leave frees of what is not there.
+  void drop_idle_frees() {
+    const Steps steps = std::move(out_);
+    const std::vector<char> fresh = std::move(fresh_);
+    start();
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (const auto* f = std::get_if<Free>(&steps[i])) {
+        if (at(f->device, f->buffer) == 0 || !is_elsewhere(*f)) continue;
+        at(f->device, f->buffer) = 0;
+      } else if (const auto* k = std::get_if<Copy>(&steps[i])) {
+        at(k->to, k->buffer) = 1;
+      } else if (const auto* c = std::get_if<Compute>(&steps[i])) {
+        made_by(*c);
+      }
+      add(steps[i], fresh[i] != 0);
+    }
+  }
+
+  /// From the end: a copy whose target is not read before it is made anew brings nothing.
+  void drop_idle_copies() {
+    std::fill(there_.begin(), there_.end(), 0);  // now: wanted later
+    for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
+      const Buffer& buffer = p_.buffers[BufferId(b)];
+      if (buffer.keep && buffer.home) at(*buffer.home, BufferId(b)) = 1;
+    }
+    std::vector<char> idle(out_.size(), 0);
+    for (std::size_t i = out_.size(); i-- > 0;) {
+      if (const auto* k = std::get_if<Copy>(&out_[i])) {
+        idle[i] = at(k->to, k->buffer) == 0;
+        if (idle[i] == 0) at(k->to, k->buffer) = 0, at(k->from, k->buffer) = 1;
+      } else if (const auto* f = std::get_if<Free>(&out_[i])) {
+        at(f->device, f->buffer) = 0;
+      } else if (const auto* c = std::get_if<Compute>(&out_[i])) {
+        const Op& op = p_.ops[c->op];
+        const Impl& impl = op.impls[static_cast<std::size_t>(c->impl)];
+        for (const BufferId b : impl.writes) {
+          for (std::size_t d = 0; d < n_devices_; ++d) {
+            if (op.once || DeviceId(d) == impl.device) at(DeviceId(d), b) = 0;
+          }
+        }
+        for (const BufferId b : impl.reads) at(impl.device, b) = 1;
+      }
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < out_.size(); ++i) {
+      if (idle[i] != 0) continue;
+      out_[kept] = out_[i];
+      fresh_[kept++] = fresh_[i];
+    }
+    out_.resize(kept);
+    fresh_.resize(kept);
+  }
+
+  void add(const Step& s, bool fresh) {
+    out_.push_back(s);
+    fresh_.push_back(fresh ? 1 : 0);
+  }
+
   char& at(DeviceId d, BufferId b) { return there_[b.index() * n_devices_ + d.index()]; }
 
   bool compute(const Compute& c) {
-    const Op& op = p_.ops[c.op];
-    const Impl& impl = op.impls[static_cast<std::size_t>(c.impl)];
+    const Impl& impl = p_.ops[c.op].impls[static_cast<std::size_t>(c.impl)];
     for (const BufferId b : impl.reads) {
       if (!bring(b, impl.device)) return false;
     }
-    out_.emplace_back(c);
+    add(c, false);
+    made_by(c);
+    return true;
+  }
+
+  void made_by(const Compute& c) {
+    const Op& op = p_.ops[c.op];
+    const Impl& impl = op.impls[static_cast<std::size_t>(c.impl)];
     for (const InPlace& pair : impl.in_place) at(impl.device, pair.in) = 0;
     for (const BufferId b : impl.writes) {
       for (std::size_t d = 0; d < n_devices_ && op.once; ++d) at(DeviceId(d), b) = 0;
       at(impl.device, b) = 1;
     }
-    return true;
   }
 
   bool bring(BufferId b, DeviceId to) {
@@ -95,7 +188,7 @@ class Router {
       least = *seconds;
     }
     if (!best) return false;
-    out_.emplace_back(*best);
+    add(*best, true);
     at(to, b) = 1;
     return true;
   }
@@ -104,6 +197,7 @@ class Router {
   std::size_t n_devices_;
   std::vector<char> there_;  // [buffer][device]
   Steps out_;
+  std::vector<char> fresh_;
 };
 
 /// What a step touches, to know which steps may change places.
@@ -129,6 +223,9 @@ class Conflicts {
     if (const auto* k = std::get_if<Copy>(&s)) {
       reads->push_back(cell(k->from, k->buffer));
       writes->push_back(cell(k->to, k->buffer));
+    } else if (const auto* f = std::get_if<Free>(&s)) {
+      writes->push_back(cell(f->device, f->buffer));
+      for (std::size_t d = 0; d < p_.devices.size(); ++d) reads->push_back(cell(DeviceId(d), f->buffer));
     } else if (const auto* c = std::get_if<Compute>(&s)) {
       const Op& op = p_.ops[c->op];
       const Impl& impl = op.impls[static_cast<std::size_t>(c->impl)];
@@ -259,7 +356,7 @@ class Overlap {
     if (plan.steps.empty() && options_.time_limit < kLongestTimeLimit)
       plan = serial(p_, part(1.0));                                 // all that is left
     if (plan.steps.empty() || p_.devices.size() == 1) return plan;  // one lane: overlapped seconds are serial ones
-    offer(without_frees(plan.steps), false);
+    offer(without_frees(p_, plan.steps), false);
     best_.steps = plan.steps;  // as it is, whatever with_frees would make of it
     best_.cost = simulate(p_, plan.steps).cost.overlapped;
     for (const double share : kCopyShares) {
@@ -327,7 +424,7 @@ class Overlap {
     o.diagnose = false;
     if (effort > 0) o.effort = effort;
     const Plan plan = serial(problem, o);
-    if (!plan.steps.empty()) offer(without_frees(plan.steps), false);
+    if (!plan.steps.empty()) offer(without_frees(p_, plan.steps), false);
   }
 
   void offer_list_schedule(Plan (*serial)(const Problem&, const Options&)) {
@@ -410,18 +507,31 @@ class Overlap {
   std::optional<Found> move(const Found& from) {
     if (from.moves.empty()) return std::nullopt;
     const auto i = static_cast<std::size_t>(random_.below(static_cast<int>(from.moves.size())));
-    const bool copy = std::holds_alternative<Copy>(from.moves[i]);
-    if (copy && random_.below(4) == 0) return reroute(without(from.moves, i));
-    if (!copy && random_.below(2) == 0) {
-      const Compute c = std::get<Compute>(from.moves[i]);
-      const int n = static_cast<int>(p_.ops[c.op].impls.size());
-      if (n > 1) {
-        Steps steps = from.moves;
-        steps[i] = Compute{c.op, (c.impl + 1 + random_.below(n - 1)) % n};
-        return reroute(steps);
-      }
+    if (random_.below(2) == 0) return shift(from.moves, i);
+    const auto* c = std::get_if<Compute>(&from.moves[i]);
+    if (c == nullptr) return reroute(without(from.moves, i));
+    const int n = static_cast<int>(p_.ops[c->op].impls.size());
+    if (n < 2) return shift(from.moves, i);
+    const int impl = (c->impl + 1 + random_.below(n - 1)) % n;
+    const DeviceId to = p_.ops[c->op].impls[static_cast<std::size_t>(impl)].device;
+    Steps steps = from.moves;
+    steps[i] = Compute{c->op, impl};
+    int more = random_.below(2) == 0 ? 0 : random_.below(kLongestStretch);
+    for (std::size_t k = i + 1; k < steps.size() && more > 0; ++k) {
+      if (auto* next = std::get_if<Compute>(&steps[k])) --more, bring_to(to, next);
     }
-    return shift(from.moves, i);
+    return reroute(steps);
+  }
+
+  /// The op's fastest implementation on the device, where it has one.
+  void bring_to(DeviceId device, Compute* c) const {
+    const auto& impls = p_.ops[c->op].impls;
+    int best = -1;
+    for (std::size_t i = 0; i < impls.size(); ++i) {
+      if (impls[i].device != device) continue;
+      if (best < 0 || impls[i].seconds < impls[static_cast<std::size_t>(best)].seconds) best = static_cast<int>(i);
+    }
+    if (best >= 0) c->impl = best;
   }
 
   static Steps without(Steps steps, std::size_t i) {
@@ -429,30 +539,51 @@ class Overlap {
     return steps;
   }
 
+  /// Copies that this brings in start where they are wanted, as early as they can, or in between.
   std::optional<Found> reroute(const Steps& steps) {
     std::optional<Steps> routed = router_.run(steps);
     if (!routed) return std::nullopt;
+    visits_ += static_cast<std::int64_t>(routed->size());
+    const std::vector<char> fresh = router_.fresh();
+    const int how = random_.below(3);
+    for (std::size_t i = 0; i < routed->size() && how > 0; ++i) {
+      if (fresh[i] == 0) continue;
+      const std::size_t way = i - reach(*routed, i, true);
+      if (way > 0)
+        pull(&*routed, i, how == 1 ? way : 1 + static_cast<std::size_t>(random_.below(static_cast<int>(way))));
+    }
     return judge(std::move(*routed));
+  }
+
+  static void pull(Steps* steps, std::size_t i, std::size_t by) {
+    const auto at = steps->begin() + static_cast<std::ptrdiff_t>(i);
+    std::rotate(at - static_cast<std::ptrdiff_t>(by), at, at + 1);
+  }
+
+  /// How far a step may go past steps that it has nothing to do with.
+  std::size_t reach(const Steps& steps, std::size_t i, bool earlier) {
+    std::size_t at = i;
+    while (earlier ? at > 0 : at + 1 < steps.size()) {
+      const std::size_t next = earlier ? at - 1 : at + 1;
+      ++visits_;
+      if (conflicts_.between(steps[i], steps[next])) break;
+      at = next;
+    }
+    return at;
   }
 
   /// One step as far as it may go, or part of the way.
   std::optional<Found> shift(const Steps& steps, std::size_t i) {
     const bool earlier = random_.below(2) == 0;
-    std::size_t reach = i;
-    while (earlier ? reach > 0 : reach + 1 < steps.size()) {
-      const std::size_t next = earlier ? reach - 1 : reach + 1;
-      ++visits_;
-      if (conflicts_.between(steps[i], steps[next])) break;
-      reach = next;
-    }
-    const auto way = static_cast<int>(earlier ? i - reach : reach - i);
+    const std::size_t end = reach(steps, i, earlier);
+    const auto way = static_cast<int>(earlier ? i - end : end - i);
     if (way == 0) return std::nullopt;
     const auto by = static_cast<std::size_t>(random_.below(2) == 0 ? way : 1 + random_.below(way));
     Steps out = steps;
-    const auto at = out.begin() + static_cast<std::ptrdiff_t>(i);
     if (earlier) {
-      std::rotate(at - static_cast<std::ptrdiff_t>(by), at, at + 1);
+      pull(&out, i, by);
     } else {
+      const auto at = out.begin() + static_cast<std::ptrdiff_t>(i);
       std::rotate(at, at + 1, at + 1 + static_cast<std::ptrdiff_t>(by));
     }
     return judge(std::move(out));
