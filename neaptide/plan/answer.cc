@@ -1,6 +1,8 @@
 #include "neaptide/plan/answer.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include "neaptide/base/errors.hpp"
 #include "neaptide/base/text.hpp"
@@ -167,6 +169,24 @@ std::string switch_value(const Options& options, const std::string& name, const 
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), it->second) == allowed.end())
     throw UserError("switch '{}' is '{}'; it must be one of {}", name, it->second, join(allowed, ", "));
   return it->second;
+}
+
+std::optional<double> switch_number(const Options& options, const std::string& name, double least, double most) {
+  const std::string text = switch_value(options, name, "auto");
+  if (text == "auto") return std::nullopt;
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != 0 || !(value >= least && value <= most))
+    throw UserError("switch '{}' is '{}'; it must be 'auto' or a number from {} to {}", name, text, least, most);
+  return value;
+}
+
+std::optional<int> switch_count(const Options& options, const std::string& name, int least, int most) {
+  const std::optional<double> value = switch_number(options, name, least, most);
+  if (!value) return std::nullopt;
+  if (*value != std::floor(*value))
+    throw UserError("switch '{}' is '{}'; it must be a whole number", name, switch_value(options, name, ""));
+  return static_cast<int>(*value);
 }
 
 }  // namespace neaptide::plan

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,5 +44,10 @@ void check_switches(const Options& options, std::string_view planner, std::initi
 /// The value of a switch, or `otherwise`. UserError unless it is one of `values` (when given).
 std::string switch_value(const Options& options, const std::string& name, const std::string& otherwise,
                          std::initializer_list<const char*> values = {});
+
+/// A switch that is a number between two others; nothing when it is not given, or "auto". UserError naming the range.
+std::optional<double> switch_number(const Options& options, const std::string& name, double least, double most);
+/// The same for whole numbers.
+std::optional<int> switch_count(const Options& options, const std::string& name, int least, int most);
 
 }  // namespace neaptide::plan

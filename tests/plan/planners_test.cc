@@ -112,6 +112,29 @@ TEST(Planners, UnknownNamesGetASuggestion) {
   EXPECT_EQ(message(problem, "keep-all", options), "planner 'keep-all' has no switch 'x'");
 }
 
+TEST(Planners, SwitchesOutOfRangeAreRefused) {
+  const auto said = [](const char* planner, const char* name, const char* value) {
+    Options options;
+    options.switches[name] = value;
+    return message(random_problem(1), planner, options);
+  };
+  EXPECT_EQ(said("griewank", "slots", "-1"), "switch 'slots' is '-1'; it must be 'auto' or a number from 0 to 1000000");
+  EXPECT_EQ(said("griewank", "slots", "1.5"), "switch 'slots' is '1.5'; it must be a whole number");
+  EXPECT_EQ(said("griewank", "slots", "3"), "no error");
+  EXPECT_EQ(said("griewank", "slot", "3"), "planner 'griewank' has no switch 'slot'; did you mean 'slots'?");
+  EXPECT_EQ(said("rotor", "levels", "5"), "switch 'levels' is '5'; it must be 'auto' or a number from 10 to 10000");
+  EXPECT_EQ(said("rotor", "levels", "many"),
+            "switch 'levels' is 'many'; it must be 'auto' or a number from 10 to 10000");
+  EXPECT_EQ(said("rotor", "levels", "10000"), "no error");
+  EXPECT_EQ(said("checkmate-lp", "threshold", "1.5"),
+            "switch 'threshold' is '1.5'; it must be 'auto' or a number from 0 to 1");
+  EXPECT_EQ(said("checkmate-lp", "threshold", "nan"),
+            "switch 'threshold' is 'nan'; it must be 'auto' or a number from 0 to 1");
+  EXPECT_EQ(said("chen-sqrt", "articulation", "yes"),
+            "switch 'articulation' is 'yes'; it must be one of auto, off, on");
+  EXPECT_EQ(said("dtr", "heuristic", ""), "switch 'heuristic' is ''; it must be one of local, neighbourhood");
+}
+
 TEST(KeepAll, IsOptimalWithoutABudgetWhenThereIsOneWay) {
   RandomProblem shape;
   shape.implementations = shape.ways = shape.optional_outputs = false;

@@ -1,7 +1,5 @@
 #include "neaptide/plan/planners/checkmate.hpp"
 
-#include <cstdlib>
-
 #include "neaptide/milp/solve.hpp"
 #include "neaptide/plan/answer.hpp"
 #include "neaptide/plan/forced.hpp"
@@ -38,12 +36,11 @@ Plan run_checkmate(const Problem& problem, const Options& options) {
 
 Plan run_checkmate_lp(const Problem& problem, const Options& options) {
   check_switches(options, "checkmate-lp", {"threshold"});
+  std::vector<double> thresholds{0.1, 0.25, 0.5, 0.75, 0.9};
+  if (const auto given = switch_number(options, "threshold", 0, 1)) thresholds = {*given};
   require_solver("checkmate-lp");
   only_device(problem, first_choice(problem), "checkmate-lp");
   if (prove_infeasible(problem)) return nothing_fits(problem);
-  std::vector<double> thresholds{0.1, 0.25, 0.5, 0.75, 0.9};
-  const std::string given = switch_value(options, "threshold", "auto");
-  if (given != "auto") thresholds = {std::atof(given.c_str())};
   BestPlan best(problem);
   for (const double share : {1.0, 0.9, 0.8, 0.7}) {
     Problem lowered = problem;

@@ -12,7 +12,8 @@ Plan run_checkmate(const Problem& problem, const Options& options);
 
 /// Section 5.3: solves the linear relaxation, keeps between stages what it holds at more than a threshold (two-phase
 /// rounding: S first, then the fewest runs that S needs), for several thresholds and, as in the paper, a budget lowered
-/// to leave room for what rounding adds. The fastest plan that fits wins. Switch "threshold": one value instead.
+/// to leave room for what rounding adds. The fastest plan that fits wins. Switch "threshold": one value
+/// from 0 to 1 instead.
 Plan run_checkmate_lp(const Problem& problem, const Options& options);
 
 }  // namespace neaptide::plan

@@ -141,6 +141,7 @@ long long revolve_cost(int steps, int slots) {
 
 Plan run_griewank(const Problem& problem, const Options& options) {
   check_switches(options, "griewank", {"slots"});
+  const std::optional<int> given = switch_count(options, "slots", 0, 1'000'000);
   const Forward forward = forward_of(problem);
   const int n = static_cast<int>(forward.ops.size());
   BestPlan best(problem);
@@ -151,9 +152,8 @@ Plan run_griewank(const Problem& problem, const Options& options) {
     best.offer(std::move(steps));
     return good;
   };
-  const std::string given = switch_value(options, "slots", "auto");
-  if (given != "auto") {
-    fits(std::atoi(given.c_str()));
+  if (given) {
+    fits(std::min(*given, n));
     return std::move(best).plan();
   }
   // More slots, less time: the most that fit, found by doubling and bisection.

@@ -7,7 +7,8 @@ namespace neaptide::plan {
 
 /// Binomial checkpointing: with s slots and r repetitions a chain of binomial(s + r, s) steps can be reversed, every
 /// step running at most r times (theorem 6.1). The forward half is taken as a chain of the ops whose values wait for
-/// the backward half, all steps and sizes as equal; the number of slots is searched, and the fastest plan within the
+/// the backward half, all steps and sizes as equal; the number of slots is searched (or is the switch "slots"), and the
+/// fastest plan within the
 /// budget wins. Off a chain the plan is still legal: what a step misses is computed on demand.
 Plan run_griewank(const Problem& problem, const Options& options);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <set>
 
@@ -277,7 +276,7 @@ Bytes smallest_limit(const Problem& problem) {
 
 Plan run_rotor(const Problem& problem, const Options& options) {
   check_switches(options, "rotor", {"levels"});
-  const int levels = std::max(10, std::atoi(switch_value(options, "levels", "400").c_str()));
+  const int levels = switch_count(options, "levels", 10, 10'000).value_or(400);
   const Forward forward = forward_of(problem);
   const std::vector<Block> blocks = Blocks(problem, forward).take();
   constexpr std::size_t kMostBlocks = 250;  // the table grows with their square, its time with their cube
