@@ -48,6 +48,11 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   ways.stop = stop;
   ways.improve = [&](const std::vector<Compute>& runs) { return try_out(runs, ticks / kSuggestions); };
   keep(several.prove(first, best_seconds_, ways));
+  if (scope == BoundScope::kThisOrder || closed()) return;
+  // In the given order the model says more. Its bound does not hold here, but the plans that it suggests do.
+  MultiCut in_order(problem_, device, BoundScope::kThisOrder);
+  ways.work /= 2;
+  in_order.prove(first, best_seconds_, ways);
 }
 
 // Makes a relaxed solution fit, and searches on around it until it costs no more than the bound.
