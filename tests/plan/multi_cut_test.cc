@@ -1,0 +1,150 @@
+// Bounds from several instants: exact on small training steps, and nothing that was tampered with proves more than is
+// true. (Random problems: properties_test.cc.)
+#include "neaptide/plan/multi_cut.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "neaptide/base/json.hpp"
+#include "neaptide/milp/solve.hpp"
+#include "neaptide/plan/bounds.hpp"
+#include "neaptide/plan/certify.hpp"
+#include "neaptide/plan/planner.hpp"
+#include "neaptide/plan/simulate.hpp"
+
+namespace neaptide::plan {
+namespace {
+
+/// Forward and back again, with sizes and seconds that differ; every forward op has a lean and a fast implementation.
+Problem training_step(int length) {
+  Problem p;
+  p.name = "step";
+  p.devices.push_back({"d", std::nullopt, 1});
+  const auto buffer = [&](const std::string& name, Bytes bytes) {
+    return p.buffers.push_back({name, bytes, std::nullopt, false, false});
+  };
+  const auto add = [&](const std::string& name, bool once, Seconds seconds, Bytes workspace,
+                       std::vector<BufferId> reads, BufferId write) {
+    Op op{name, once, {}};
+    for (const bool fast : {false, true}) {
+      Impl i;
+      i.name = fast ? "fast" : "lean";
+      i.device = DeviceId(0);
+      i.seconds = fast ? seconds : seconds * 1.5;
+      i.workspace = fast ? workspace : 0;
+      i.reads = reads;
+      i.writes = {write};
+      op.impls.push_back(i);
+    }
+    p.order.push_back(p.ops.push_back(op));
+  };
+  std::vector<BufferId> values{buffer("x", 4)};
+  p.buffers[values[0]].home = DeviceId(0);
+  for (int i = 1; i <= length; ++i) {
+    values.push_back(buffer(fmt::format("a{}", i), 5 + (i * 7) % 4));
+    add(fmt::format("f{}", i), false, 1 + 0.25 * (i % 3), 3, {values[values.size() - 2]}, values.back());
+  }
+  BufferId gradient;
+  for (int i = length; i >= 1; --i) {
+    const BufferId out = buffer(fmt::format("g{}", i), 5 + (i * 7) % 4);
+    std::vector<BufferId> reads{values[static_cast<std::size_t>(i)], values[static_cast<std::size_t>(i) - 1]};
+    if (gradient.valid()) reads.push_back(gradient);
+    add(fmt::format("b{}", i), true, 2, 4, std::move(reads), out);
+    gradient = out;
+  }
+  p.buffers[gradient].keep = true;
+  return p;
+}
+
+Problem with_budget(Problem p, Bytes budget) {
+  p.devices[DeviceId(0)].budget = budget;
+  return p;
+}
+
+LowerBound prove(const Problem& p, BoundScope scope, Seconds known) {
+  const CutBounds single(p, DeviceId(0), scope);
+  MultiCut cuts(p, DeviceId(0), scope);
+  MultiCut::Ways ways;
+  ways.improve = [&](const std::vector<Compute>&) { return known; };
+  return cuts.prove(single.promising().at(0), known, ways);
+}
+
+class Several : public testing::Test {
+  void SetUp() override {
+    if (!milp::why_not_built().empty()) GTEST_SKIP() << "no solver of linear programmes: " << milp::why_not_built();
+  }
+};
+
+TEST_F(Several, MeetTheOptimumOfSmallSteps) {
+  const Problem p = training_step(5);
+  const Bytes peak = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
+  int met = 0, all = 0;
+  for (Bytes budget = peak; budget > 0; --budget) {
+    const Problem bounded = with_budget(p, budget);
+    Options o;
+    o.switches["order"] = "fixed";
+    const Plan best = make_plan(bounded, "exhaustive", o);
+    if (best.infeasible || CutBounds(bounded, DeviceId(0), BoundScope::kThisOrder).promising().empty()) continue;
+    const LowerBound b = prove(bounded, BoundScope::kThisOrder, best.cost.seconds);
+    EXPECT_TRUE(certify(bounded, b).ok) << certify(bounded, b).reason;
+    EXPECT_LE(b.seconds, best.cost.seconds * (1 + 1e-12)) << "budget " << budget;
+    met += b.seconds >= best.cost.seconds * (1 - 1e-12) ? 1 : 0;
+    ++all;
+  }
+  EXPECT_GT(all, 5);
+  EXPECT_GE(met, all / 2);
+}
+
+TEST_F(Several, NothingForgedProvesMoreThanTheOptimum) {
+  const Problem free = training_step(5);
+  const Problem p = with_budget(free, simulate(free, keep_all_steps(free)).peak[DeviceId(0)] * 7 / 10);
+  Options o;
+  o.switches["order"] = "fixed";
+  const Seconds optimum = make_plan(p, "exhaustive", o).cost.seconds;
+  const LowerBound b = prove(p, BoundScope::kThisOrder, optimum);
+  ASSERT_GT(b.seconds, floor_bound(p).seconds);
+  ASSERT_TRUE(certify(p, b).ok);
+  ASSERT_EQ(parse_json(b.certificate, "c").at("kind"), "cuts");
+
+  LowerBound more = b;
+  more.seconds = optimum * 1.01;
+  EXPECT_FALSE(certify(p, more).ok);
+  more = b;
+  more.valid_for = BoundScope::kAnyOrder;
+  EXPECT_FALSE(certify(p, more).ok);
+  EXPECT_FALSE(certify(with_budget(p, 100), b).ok);
+
+  int n_refused = 0;
+  for (std::size_t i = 0; i < b.certificate.size(); ++i) {
+    if (b.certificate[i] < '0' || b.certificate[i] > '8') continue;
+    LowerBound forged = b;
+    ++forged.certificate[i];
+    const Certified c = certify(p, forged);
+    n_refused += c.ok ? 0 : 1;
+    EXPECT_TRUE(!c.ok || c.seconds <= optimum * (1 + 1e-9)) << forged.certificate.substr(0, i + 1);
+  }
+  EXPECT_GT(n_refused, 0);
+  Json lacking = parse_json(b.certificate, "c");  // a tree without one of its leaves
+  if (lacking.at("leaves").size() > 1) {
+    lacking.at("leaves").erase(0);
+    LowerBound forged = b;
+    forged.certificate = lacking.dump();
+    EXPECT_FALSE(certify(p, forged).ok);
+  }
+}
+
+TEST_F(Several, TheDefaultPlannerIsExactOnALongStep) {
+  const Problem p = training_step(24);
+  const Bytes peak = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
+  Options o;
+  o.switches["order"] = "off";
+  o.budgets["d"] = peak * 6 / 10;
+  const Plan plan = make_plan(p, "neaptide", o);
+  EXPECT_EQ(plan.status, Status::kOptimal);
+  EXPECT_TRUE(certify(with_options(p, o), *plan.lower_bound).ok);
+}
+
+}  // namespace
+}  // namespace neaptide::plan
