@@ -33,7 +33,7 @@ constexpr std::int64_t kMostFeasibleTicks = 60'000'000;
 constexpr std::int64_t kProbeTicksPerOp = 4'000;  // of one probe for the smallest budget
 constexpr std::int64_t kMostProbeTicks = 12'000'000;
 constexpr std::int64_t kRoundTicksPerOp = 20'000;
-constexpr std::int64_t kWanderTicksPerOp = 5'000;
+constexpr std::int64_t kWanderTicksPerOp = 2'000;
 constexpr std::int64_t kSecondOpinionTicksPerOp = 1'000;  // for a first plan where there is another already
 constexpr double kTicksPerSecond = 1e7;
 constexpr double kLongestTimeLimit = 1e6;  // longer ones are none
@@ -41,7 +41,7 @@ constexpr double kSame = 1e-12;
 
 tide::Switches read_switches(const Options& options) {
   check_switches(options, "neaptide",
-                 {"bound", "chain-recompute", "contiguous", "implementations", "multi-cut", "order", "paging",
+                 {"blocks", "bound", "chain-recompute", "contiguous", "implementations", "multi-cut", "order", "paging",
                   "portfolio", "prune", "shake"});
   const auto on = [&](const char* name) { return switch_value(options, name, "on", {"on", "off"}) == "on"; };
   tide::Switches s;
@@ -53,6 +53,7 @@ tide::Switches read_switches(const Options& options) {
   s.order = on("order");
   s.portfolio = on("portfolio");
   s.shake = on("shake");
+  s.blocks = on("blocks");
   s.bound = on("bound");
   s.multi_cut = on("multi-cut");
   return s;
@@ -248,8 +249,8 @@ class Run {
   /// A round of every search at once; then the worse one takes over the better one's schedule. The first search goes
   /// on from there; the last one leaves for elsewhere where there is the time to come back.
   void improve_together(std::int64_t ticks, int round) {
-    const double warmth = round % 8 < 6 ? 0.2 : 0.02;
     const auto wander = [&](Search& s, int k) {
+      const double warmth = (&s == searches_[0].get() ? 0.1 : 0.2) * (round % 8 < 6 ? 1 : 0.1);
       if (switches_.shake && ticks >= kWanderTicksPerOp * n_ops(problem_) && k % 3 != 0) {
         if (k % 3 == 1) s.shake(ticks / 4);
         if (k % 3 == 2 && !s.restart(ticks / 4)) s.adopt(s.best());

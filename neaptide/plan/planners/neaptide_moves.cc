@@ -91,6 +91,63 @@ bool Search::move_end() {
   return false;
 }
 
+// Another block gets the decisions of one: its own further runs go, and each further run there is repeated here, before
+// the step that corresponds to the one it was made for.
+bool Search::copy_block() {
+  const int from = random_.below(blocks_.count());
+  const int n_targets = random_.below(4) == 0 ? 1 + random_.below(8) : 1;
+  struct Run {
+    int node, anchor_op;
+  };
+  std::vector<Run> runs;
+  for (const int op : blocks_.ops(from)) {
+    for (const int node : s_.runs(op)) {
+      if (!is_repeated(node)) continue;
+      int anchor = s_.time().next(node);
+      while (s_.action(anchor) >= 0 && is_repeated(anchor)) anchor = s_.time().next(anchor);
+      if (s_.action(anchor) >= 0 && m_.actions[s_.action(anchor)].op >= 0) {
+        runs.push_back({node, m_.actions[s_.action(anchor)].op});
+      }
+    }
+  }
+  std::sort(runs.begin(), runs.end(), [&](const Run& a, const Run& b) { return s_.time().before(a.node, b.node); });
+  const std::size_t mark = s_.mark();
+  for (int k = 0; k < n_targets; ++k) {
+    const int shift = random_.below(blocks_.count()) - from;
+    if (shift == 0) continue;
+    for (const int op : blocks_.ops(from + shift)) {
+      const std::vector<int> here = s_.runs(op);
+      for (const int node : here) {
+        if (!is_repeated(node)) continue;
+        for (const int c : m_.actions[s_.action(node)].writes) recent_.push_back(c);
+        s_.remove(node);
+        ticks_ += 10;
+      }
+    }
+    for (const Run& run : runs) {
+      if (!s_.alive(run.node)) continue;
+      const Action& a = m_.actions[s_.action(run.node)];
+      const int op = blocks_.shifted(a.op, shift), anchor_op = blocks_.shifted(run.anchor_op, shift);
+      if (op < 0 || anchor_op < 0 || s_.runs(anchor_op).empty()) continue;
+      s_.insert(m_.op_actions[op][static_cast<std::size_t>(a.impl)], first_run(anchor_op));
+      ticks_ += 10;
+    }
+  }
+  if (s_.mark() > mark && s_.sound_since(mark)) return true;
+  s_.undo(mark);
+  return false;
+}
+
+int Search::first_run(int op) const {
+  const auto& list = s_.runs(op);
+  return *std::min_element(list.begin(), list.end(), [&](int x, int y) { return s_.time().before(x, y); });
+}
+
+bool Search::is_repeated(int node) const {
+  const int op = s_.action(node) < 0 ? -1 : m_.actions[s_.action(node)].op;
+  return op >= 0 && s_.runs(op).size() > 1 && first_run(op) != node;
+}
+
 // A step to another place between its inputs and its users.
 bool Search::move_step() {
   const auto nodes = s_.time().nodes();

@@ -17,6 +17,7 @@ Search::Search(const Model& model, const Sequence& start, std::uint64_t seed, co
       switches_(switches),
       limit_(model.limit),
       opening_(start),
+      blocks_(model),
       s_(model, start),
       random_(seed),
       track_cells_(model.n_tracks),
@@ -116,6 +117,8 @@ void Search::improve(std::int64_t ticks, double warmth) {
     if (m_.n_devices > 1 && switches_.implementations && random_.below(2) == 0) {
       placed = random_.below(4) == 0 ? move_end() : relocate_stretch();
     }
+    const bool copied = switches_.blocks && blocks_.count() > 0 && random_.below(4) == 0 && copy_block();
+    placed = placed || copied;
     if (!(random_.below(4) != 0 && placed) && !ruin() && !moved && !placed) {
       s_.undo(mark);
       if (n_extras == 0 && !switches_.order && m_.n_devices == 1) return;

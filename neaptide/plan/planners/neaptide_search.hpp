@@ -13,6 +13,7 @@
 //   prune             steps that a change made needless are removed at once
 //   contiguous        half of the ruins are neighbours in time
 //   order             steps move to where they hold less
+//   blocks            what is decided for one of the repeated blocks is tried in others
 //   shake             now and then goes on from what a tighter budget forces, or from the start again
 //   bound             lower bounds, and the plans that they suggest
 //   multi-cut         of several instants at once as well
@@ -25,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "neaptide/plan/planners/neaptide_blocks.hpp"
 #include "neaptide/plan/planners/neaptide_schedule.hpp"
 
 namespace neaptide::plan::tide {
@@ -38,6 +40,7 @@ struct Switches {
   bool order = true;
   bool portfolio = true;
   bool shake = true;
+  bool blocks = true;
   bool bound = true;
   bool multi_cut = true;
 };
@@ -136,6 +139,9 @@ class Search {
   bool swap_with_support(int node, int action, Mode mode);
   bool try_swap(int node, int action);
   bool move_step();
+  bool copy_block();
+  int first_run(int op) const;
+  bool is_repeated(int node) const;
   bool relocate(int node, int action);
   bool relocate_stretch();
   bool move_end();
@@ -158,6 +164,7 @@ class Search {
   Switches switches_;
   std::vector<Bytes> limit_;  // per track; m_.limit except while shaking
   Sequence opening_;
+  Blocks blocks_;
   Schedule s_;
   Random random_;
   Sequence best_;
