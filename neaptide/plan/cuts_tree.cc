@@ -14,7 +14,8 @@ constexpr double kTie = 1e-9;    // relative: nearer to the target than this is 
 constexpr int kMostCoverRounds = 20;
 constexpr int kTriesNearRoot = 4, kTriesBelow = 2, kNearRoot = 6;
 constexpr double kMostMultiplier = 1e18;
-constexpr std::size_t kMostKept = 500'000;  // multipliers in all leaves: what a certificate may hold
+constexpr std::int64_t kWorkPerKept = 500;  // of the work allowed: what a certificate may hold grows with it
+constexpr std::int64_t kLeastKept = 20'000, kMostKept = 500'000;  // multipliers in all leaves
 
 double fraction(double x) { return std::min(x, 1 - x); }
 
@@ -372,6 +373,7 @@ void CutsTree::choose_largest(Node* node) const {
 
 CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::function<bool()>& stop) {
   end_ = work() + work_left;
+  const auto most_kept = static_cast<std::size_t>(std::clamp(work_left / kWorkPerKept, kLeastKept, kMostKept));
   if (open_.empty() && done_.empty()) {
     Node root = evaluate({}, target);
     for (int round = 0; round < kMostCoverRounds && root.estimate < 1e299; ++round) {
@@ -386,7 +388,7 @@ CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::func
       return a.leaf.fixed.size() > b.leaf.fixed.size();
     });
     if (least == open_.end() || least->leaf.units >= target) return bound() >= target ? End::kReached : End::kStopped;
-    if (work() >= end_ || kept_ > kMostKept || stop()) return End::kStopped;
+    if (work() >= end_ || kept_ > most_kept || stop()) return End::kStopped;
     const double wanted = static_cast<double>(target - m_.floor_units) / m_.cost_scale;
     const bool cheaper = least->estimate < wanted - kTie * std::max(1.0, wanted);
     if (least->integral && cheaper) {
