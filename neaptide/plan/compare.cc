@@ -87,7 +87,7 @@ std::vector<int> makings(const Problem& problem, const Plan& plan) {
 }
 
 std::vector<BufferId> made_less_often_by(const Problem& problem, const std::vector<int>& here,
-                                        const std::vector<int>& there) {
+                                         const std::vector<int>& there) {
   std::vector<BufferId> out;
   for (std::size_t b = 0; b < here.size(); ++b) {
     if (here[b] >= 1 && there[b] > here[b]) out.emplace_back(b);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -28,12 +29,17 @@ class MultiCut {
     std::size_t most_columns = 12'000;  // of one model
     int most_instants = 64;
     std::function<bool()> stop = [] { return false; };
+    /// Seconds that a solver of integer programmes may still take on models which the tree leaves open; 0: not asked.
+    std::function<double()> solver_seconds = [] { return 0.0; };
     /// Is shown the runs of a relaxed solution, which may hold too much; returns the best seconds known by then.
     std::function<Seconds(const std::vector<Compute>&)> improve;
   };
 
   /// A bound with its certificate; at least the floor. Ends once it reaches `known`, the seconds of the best plan.
   LowerBound prove(OpId first, Seconds known, const Ways& ways);
+
+  /// What only the solver vouches for, when it says more than the tree could prove.
+  const std::optional<LowerBound>& vouched() const { return vouched_; }
 
   /// How the last call went.
   int instants() const { return instants_; }
@@ -52,9 +58,11 @@ class MultiCut {
   Grown grow(const std::vector<Compute>& runs, const Grown& now) const;
   std::vector<OpId> with(std::vector<OpId> cuts, const std::vector<OpId>& more) const;
   bool comparable(OpId op, const std::vector<OpId>& cuts) const;
+  void ask_solver(Grown now, Seconds known, const Ways& ways);
   std::string certificate(const CutsModel& model, const CutsTree& tree) const;
 
   CutsFrame frame_;
+  std::optional<LowerBound> vouched_;
   int instants_ = 0, nodes_ = 0;
   std::int64_t work_ = 0;
 };

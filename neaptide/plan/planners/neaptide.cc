@@ -277,8 +277,11 @@ class Run {
     const Seconds known = best().best_seconds();
     tide::Prover prover(problem_, model_, switches_, options_.seed);
     prover.stop = [this] { return stopped(); };
+    // Whoever gives seconds wants them used: what the tree leaves open, a solver may look at.
+    const bool timed = options_.effort == 0 && options_.time_limit < kLongestTimeLimit;
+    if (timed) prover.solver_seconds = [this] { return options_.time_limit * 0.9 - elapsed(); };
     const auto work = [&] {
-      prover.run(known, ticks_);
+      prover.run(known, timed ? ticks_ / 10 : ticks_);
       closed_ = prover.closed();
     };
     if (parallel()) {

@@ -12,6 +12,7 @@ namespace neaptide::plan::tide {
 namespace {
 
 constexpr double kSame = 1e-12;
+constexpr double kClearlyMore = 1e-4;
 constexpr std::int64_t kFlowPerTick = 2;         // arcs of flow work
 constexpr std::int64_t kSimplexPerTick = 4;      // iterations times columns
 constexpr std::int64_t kRepairTicksPerOp = 400;  // to make a suggestion fit
@@ -46,12 +47,17 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   MultiCut::Ways ways;
   ways.work = ticks * kSimplexPerTick;
   ways.stop = stop;
+  ways.solver_seconds = solver_seconds;
   ways.improve = [&](const std::vector<Compute>& runs) { return try_out(runs, ticks / kSuggestions); };
   keep(several.prove(first, best_seconds_, ways));
+  // A solver's word alone counts only where it says clearly more.
+  const auto& vouched = several.vouched();
+  if (vouched && vouched->seconds > bound_.seconds * (1 + kClearlyMore)) bound_ = *vouched;
   if (scope == BoundScope::kThisOrder || closed()) return;
   // In the given order the model says more. Its bound does not hold here, but the plans that it suggests do.
   MultiCut in_order(problem_, device, BoundScope::kThisOrder);
   ways.work /= 2;
+  ways.solver_seconds = [] { return 0.0; };
   in_order.prove(first, best_seconds_, ways);
 }
 

@@ -30,6 +30,8 @@ class Prover {
   bool closed() const;
 
   std::function<bool()> stop = [] { return false; };
+  /// Seconds that a solver may take beyond the ticks, where its word is wanted; 0: not asked.
+  std::function<double()> solver_seconds = [] { return 0.0; };
 
  private:
   static LowerBound floor_of(const Problem& problem);
