@@ -16,7 +16,19 @@ constexpr double kNear = 0.99;  // of the peak
 /// A plan with everything that the stories ask of it.
 struct Scene {
   Scene(const Problem& p, const Plan& plan)
-      : problem(p), steps(plan.steps), past(history(p, plan.steps)), held(simulate(p, plan.steps).held) {}
+      : problem(p),
+        steps(plan.steps),
+        past(history(p, plan.steps)),
+        held(simulate(p, plan.steps).held),
+        writers(p.buffers.size()) {
+    for (std::size_t o = 0; o < p.ops.size(); ++o) {
+      for (const Impl& i : p.ops[OpId(o)].impls) {
+        for (const BufferId b : i.writes) {
+          if (writers[b].empty() || writers[b].back() != OpId(o)) writers[b].emplace_back(o);
+        }
+      }
+    }
+  }
 
   const Impl& impl(const Compute& c) const { return problem.ops[c.op].impls[static_cast<std::size_t>(c.impl)]; }
   const Compute* compute(int step) const { return std::get_if<Compute>(&steps[static_cast<std::size_t>(step)]); }
@@ -65,6 +77,7 @@ struct Scene {
   const std::vector<Step>& steps;
   History past;
   std::vector<std::vector<Bytes>> held;
+  IdVector<BufferTag, std::vector<OpId>> writers;  // ops with an implementation that writes the buffer
 };
 
 template <class List>
@@ -168,11 +181,11 @@ bool overwritten(const Scene& f, BufferId buffer, int from, int to) {
   return false;
 }
 
-std::optional<Seconds> cheapest_remake(const Problem& problem, BufferId buffer) {
+std::optional<Seconds> cheapest_remake(const Scene& f, BufferId buffer) {
   std::optional<Seconds> least;
-  for (const Op& op : problem.ops) {
-    if (op.once) continue;
-    for (const Impl& i : op.impls) {
+  for (const OpId op : f.writers[buffer]) {
+    if (f.problem.ops[op].once) continue;
+    for (const Impl& i : f.problem.ops[op].impls) {
       if (std::find(i.writes.begin(), i.writes.end(), buffer) == i.writes.end()) continue;
       least = std::min(least.value_or(i.seconds), i.seconds);
     }
@@ -184,13 +197,13 @@ ValueStory story_of(const Scene& f, BufferId buffer) {
   ValueStory v;
   v.buffer = buffer;
   for (const int i : f.past.of[buffer]) v.stays.push_back(f.past.residences[static_cast<std::size_t>(i)]);
-  for (std::size_t o = 0; o < f.problem.ops.size(); ++o) {
+  for (const OpId op : f.writers[buffer]) {
     int n = 0;
-    for (const int step : f.past.runs[OpId(o)]) {
+    for (const int step : f.past.runs[op]) {
       const Impl& i = f.impl(*f.compute(step));
       if (std::find(i.writes.begin(), i.writes.end(), buffer) == i.writes.end()) continue;
       if (n++ == 0) {
-        v.makers.emplace_back(o);
+        v.makers.push_back(op);
         continue;
       }
       ++v.again;
@@ -207,7 +220,7 @@ ValueStory story_of(const Scene& f, BufferId buffer) {
       break;
     }
   }
-  v.remake = cheapest_remake(f.problem, buffer);
+  v.remake = cheapest_remake(f, buffer);
   return v;
 }
 
