@@ -1,4 +1,7 @@
 // neaptide sweep: cost against the budget of one device, with the proved bound at every point.
+#include <chrono>
+#include <cmath>
+
 #include "neaptide/cli/any_problem.hpp"
 #include "neaptide/cli/plan_text.hpp"
 
@@ -15,7 +18,11 @@ struct Flags {
   bool inference = false, cold = false;
 };
 
+/// By name; without one the first device with a budget of its own, else the first.
 plan::DeviceId device_of(const plan::Problem& problem, const std::string& name) {
+  for (std::size_t d = 0; d < problem.devices.size() && name.empty(); ++d) {
+    if (problem.devices[plan::DeviceId(d)].budget.has_value()) return plan::DeviceId(d);
+  }
   std::vector<std::string> known;
   for (std::size_t d = 0; d < problem.devices.size(); ++d) {
     known.push_back(problem.devices[plan::DeviceId(d)].name);
@@ -49,7 +56,10 @@ plan::SweepOptions options_of(const Flags& flags, const AnyProblem& input, Conso
     o.from = amount(input.problem, o, flags.from);
   } else {
     console.progress("sweeping: the smallest budget", false);
+    const auto begin = std::chrono::steady_clock::now();
     o.from = session::smallest_budget(input.problem, o.device, ours ? "neaptide" : o.planners.front(), o.plan);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    o.plan.time_limit = std::max(0.0, o.plan.time_limit - spent.count());
   }
   if (!flags.to.empty()) o.to = amount(input.problem, o, flags.to);
   o.make = [](const plan::Problem& p, std::string_view planner, const plan::Options& options) {
@@ -63,7 +73,8 @@ plan::SweepOptions options_of(const Flags& flags, const AnyProblem& input, Conso
   return o;
 }
 
-std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+/// "+12.34 %"; what rounds to nothing has no minus.
+std::string extra(double share) { return fmt::format("{:+.2f} %", std::abs(share) < 5e-5 ? 0.0 : 100 * share); }
 
 std::string share_of_keep_all(const plan::Sweep& s, Bytes bytes) {
   return s.keep_all == 0 ? "-"
@@ -72,7 +83,7 @@ std::string share_of_keep_all(const plan::Sweep& s, Bytes bytes) {
 
 std::string cost_cell(const plan::Sweep& s, const plan::Curve& curve, Bytes budget) {
   const plan::Plan* p = plan::best_within(curve, budget, s.device_id);
-  return p == nullptr ? "no plan" : fmt::format("+{}", percent(plan::overhead(s, plan::cost_of(s, *p))));
+  return p == nullptr ? "no plan" : extra(plan::overhead(s, plan::cost_of(s, *p)));
 }
 
 std::vector<std::string> heading(const plan::Sweep& s) {
@@ -90,8 +101,7 @@ std::vector<std::string> heading(const plan::Sweep& s) {
 std::vector<std::string> row_of(const plan::Sweep& s, Bytes budget) {
   std::vector<std::string> row = {std::to_string(budget), format_bytes(budget), share_of_keep_all(s, budget)};
   const plan::LowerBound* bound = plan::bound_at(s, budget);
-  const std::string proved =
-      bound == nullptr ? "-" : fmt::format("+{}", percent(std::max(0.0, plan::overhead(s, bound->seconds))));
+  const std::string proved = bound == nullptr ? "-" : extra(std::max(0.0, plan::overhead(s, bound->seconds)));
   if (s.curves.size() > 1) {
     for (const plan::Curve& c : s.curves) row.push_back(cost_cell(s, c, budget));
     row.push_back(proved);
@@ -116,11 +126,14 @@ void show(Console& console, const plan::Sweep& s) {
     return fmt::format("{} bytes ({}, {} of keep-all)", b, format_bytes(b), share_of_keep_all(s, b));
   };
   std::string text = fmt::format("\nkeep-all       {}\n", size(s.keep_all));
-  if (s.smallest > 0)
-    text += fmt::format("smallest found {}; no plan exists in less than {}\n", size(s.smallest), s.proved);
+  if (s.smallest > 0) {
+    text += fmt::format("smallest found {}", size(s.smallest));
+    text += s.proved > 0 ? fmt::format("; no plan exists in less than {}\n", s.proved) : "\n";
+  }
   if (s.free.plan) {
-    text +=
-        fmt::format("no extra cost  {}; in less than {} every plan costs more\n", size(s.free.found), s.free.proved);
+    text += fmt::format("no extra cost  {}", size(s.free.found));
+    text += s.free.proved > 0 ? fmt::format("; in less than {} every plan costs more\n", s.free.proved)
+                              : "; costs no more\n";
     text += fmt::format("               than {}, the cheapest run without a budget{}\n",
                         cost_text(s.free.cost, s.objective), s.free.proved_cheapest ? " (proved)" : "");
   }
@@ -151,7 +164,7 @@ int sweep(Flags& flags, Console& console) {
 std::function<int()> declare(CLI::App& app, Console& console) {
   auto flags = std::make_shared<Flags>();
   app.add_option("FILE", flags->model.path, "an ONNX model or a problem file")->required();
-  app.add_option("--device", flags->device, "whose budget is swept; default: the first device");
+  app.add_option("--device", flags->device, "whose budget is swept; default: the first with a budget, else the first");
   app.add_option("--from", flags->from, "smallest budget tried, as --budget takes it; default: min");
   app.add_option("--to", flags->to, "largest budget tried; default: the keep-all peak");
   app.add_option("--points", flags->points, "how many budgets are tried")

@@ -25,7 +25,7 @@ bool at_most(double a, double b) { return a <= b * (1 + kSame); }
 
 /// a + (b - a) x i / n, exactly rounded down.
 Bytes between(Bytes a, Bytes b, std::int64_t i, std::int64_t n) {
-  __extension__ typedef __int128 Wide;
+  __extension__ using Wide = __int128;
   return n == 0 ? a : static_cast<Bytes>(a + static_cast<Wide>(b - a) * i / n);
 }
 
@@ -155,9 +155,12 @@ class Sweeper {
     note_free();
   }
 
-  /// The plan of the least bytes among those that cost no more than the fastest.
+  /// The plan of the least bytes among those that cost no more than the cheapest, which may be found later.
   void note_free() {
-    for (const Plan& p : out_.curves[main_].plans) {
+    const std::vector<Plan>& plans = out_.curves[main_].plans;
+    if (plans.empty()) return;
+    if (!at_most(out_.free.cost, cost(plans.back()))) out_.free.cost = cost(plans.back());
+    for (const Plan& p : plans) {
       if (!at_most(cost(p), out_.free.cost)) continue;
       out_.free.plan = p;
       out_.free.found = extent(p, options_.device);

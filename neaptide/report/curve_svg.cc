@@ -137,7 +137,8 @@ class Picture {
 
   std::string text() {
     const std::vector<std::string> legend = legend_rows();
-    const double height = kBottom + 66 + kRow * static_cast<double>((legend.size() + 1) / 2) + 14;
+    const std::size_t n_rows = (legend.size() + 1) / 2;
+    const double height = kBottom + 66 + kRow * static_cast<double>(n_rows) + 14;
     out_ = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" height=\"{1:g}\" "
         "role=\"img\">\n<title>{2}</title>\n",
@@ -156,8 +157,9 @@ class Picture {
     curves();
     marks();
     for (std::size_t i = 0; i < legend.size(); ++i) {
+      const std::size_t row_of = i / 2;
       out_ += fmt::format("<g transform=\"translate({:g} {:g})\">{}</g>\n", i % 2 == 0 ? kLeft : kLeft + 380,
-                          kBottom + 78 + kRow * static_cast<double>(i / 2), legend[i]);
+                          kBottom + 78 + kRow * static_cast<double>(row_of), legend[i]);
     }
     return out_ + "</svg>\n";
   }
