@@ -2,6 +2,7 @@
 #include "neaptide/cli/compare.hpp"
 #include "neaptide/cli/model_flags.hpp"
 #include "neaptide/cli/plan_text.hpp"
+#include "neaptide/plan/staged.hpp"
 
 namespace neaptide::cli {
 
@@ -10,7 +11,7 @@ namespace {
 struct Flags {
   ModelFlags model;
   PlanFlags plan;
-  std::string output, problem;
+  std::string output, problem, mps;
   bool inference = false;
 };
 
@@ -28,6 +29,11 @@ int show(const Flags& flags, Console& console, const plan::Problem& problem, con
 int plan_problem(const Flags& flags, Console& console) {
   std::string sha256;
   const plan::Problem problem = session::load_problem(flags.model.path, &sha256);
+  if (!flags.mps.empty()) {
+    plan::Options options = options_of(flags.plan, console);
+    options.budgets = session::resolve_budgets(problem, flags.plan.budgets, flags.plan.planner, options);
+    write_file_atomically(flags.mps, plan::programme_mps(problem, flags.plan.planner, options));
+  }
   plan::Plan plan = make_plan(problem, flags.plan, console);
   plan.problem_sha256 = sha256;
   return show(flags, console, problem, plan);
@@ -59,6 +65,7 @@ std::function<int()> declare(CLI::App& app, Console& console) {
   app.add_option("FILE", flags->model.path, "an ONNX model or a problem file");
   app.add_option("-o,--output", flags->output, "where the plan goes");
   app.add_option("--problem", flags->problem, "where the problem of a model goes");
+  app.add_option("--mps", flags->mps, "where the integer programme of the planner goes (a problem file's only)");
   app.add_flag("--inference", flags->inference, "plan the model itself, not its training");
   declare_plan_flags(app, flags->plan);
   declare_model_flags(app, flags->model);
@@ -69,6 +76,8 @@ std::function<int()> declare(CLI::App& app, Console& console) {
     if (flags->model.path.empty()) throw UserError("plan: FILE is required; see 'neaptide plan --help'");
     if (flags->model.threads > 0) flags->plan.threads = flags->model.threads;
     const bool problem = session::kind_of(flags->model.path) == session::InputKind::kJson;
+    if (!problem && !flags->mps.empty())
+      throw UserError("plan: --mps takes a problem file; write one with --problem and plan that");
     return problem ? plan_problem(*flags, console) : plan_model(*flags, console);
   };
 }

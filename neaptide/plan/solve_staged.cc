@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "neaptide/base/errors.hpp"
+#include "neaptide/milp/mps.hpp"
 #include "neaptide/milp/solve.hpp"
 #include "neaptide/plan/answer.hpp"
 #include "neaptide/plan/forced.hpp"
@@ -173,8 +174,27 @@ std::vector<std::vector<Step>> simple_plans(const Problem& problem, const Staged
   return out;
 }
 
-Plan solve_staged(const Problem& problem, const Options& options, std::string_view planner, const StagedRules& rules) {
+std::optional<StagedRules> staged_rules(std::string_view planner) {
+  if (planner == "checkmate" || planner == "checkmate-lp") return StagedRules{};
+  if (planner == "monet") return StagedRules{.implementations = true, .backward_once = true};
+  if (planner == "poet") return StagedRules{.paging = true};
+  if (planner == "xengine") return StagedRules{.implementations = true, .copies_for_use = true};
+  return std::nullopt;
+}
+
+std::string programme_mps(const Problem& problem, std::string_view planner, const Options& options) {
+  const std::optional<StagedRules> rules = staged_rules(planner);
+  if (!rules)
+    throw UserError("planner '{}' solves no integer programme; checkmate, checkmate-lp, monet, poet and xengine do",
+                    planner);
+  const Problem bounded = with_options(problem, options);
+  if (!rules->paging && !rules->copies_for_use) only_device(bounded, first_choice(bounded), planner);
+  return milp::to_mps(Staged(bounded, *rules, rules->backward_once ? forward_of(bounded).turn : 0).model());
+}
+
+Plan solve_staged(const Problem& problem, const Options& options, std::string_view planner) {
   require_solver(planner);
+  const StagedRules rules = staged_rules(planner).value();
   if (options.objective == Objective::kOverlap)
     throw UserError("planner '{}' minimises serial time or energy, not overlapped time", planner);
   if (prove_infeasible(problem)) return nothing_fits(problem);

@@ -17,6 +17,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neaptide/milp/model.hpp"
@@ -31,6 +32,14 @@ struct StagedRules {
   bool copies_for_use = false;   // an op may read a value from another device; the copy ends with the op
   bool paging = false;           // values may be copied between stages and stay there
 };
+
+/// What the planners checkmate, checkmate-lp, monet, poet and xengine allow; none for the others.
+std::optional<StagedRules> staged_rules(std::string_view planner);
+
+/// The integer programme of one of these planners as MPS text, with readable names, for any other solver.
+///   write_file_atomically("unet.mps", plan::programme_mps(problem, "checkmate", options));
+/// UserError for a planner that has none, and where the planner itself refuses the problem.
+std::string programme_mps(const Problem& problem, std::string_view planner, const Options& options);
 
 /// UserError "planner '...' is not built, because ..." without a solver.
 void require_solver(std::string_view planner);
@@ -145,10 +154,10 @@ class Staged {
 /// the first ones, the smallest workspaces, and what works in place; then each run as fast as the budgets allow.
 std::vector<std::vector<Step>> simple_plans(const Problem& problem, const StagedRules& rules);
 
-/// Solves the programme of these rules, from the cheapest of simple_plans() and options.start that they can say (else
-/// from a plan of `neaptide`; "started from" in the plan's options tells), and answers with its best
-/// plan. The bound of the solver holds for these rules only, not for every sequence of steps; it goes into the plan's
-/// options as "bound by these rules".
-Plan solve_staged(const Problem& problem, const Options& options, std::string_view planner, const StagedRules& rules);
+/// Solves the programme of the planner's rules, from the cheapest of simple_plans() and options.start that they can say
+/// (else from a plan of `neaptide`; "started from" in the plan's options tells), and answers with its best plan. The
+/// bound of the solver holds for these rules only, not for every sequence of steps; it goes into the plan's options as
+/// "bound by these rules".
+Plan solve_staged(const Problem& problem, const Options& options, std::string_view planner);
 
 }  // namespace neaptide::plan

@@ -24,6 +24,15 @@ TEST(Plan, APlanIsWrittenAndVerifies) {
   EXPECT_EQ(v.code, 0) << v.err;
 }
 
+TEST(Plan, AnIntegerProgrammeIsWrittenAsMps) {
+  const std::string problem = chain(4);
+  run({"plan", problem, "--planner", "checkmate-lp", "--mps", "chain.mps"});
+  EXPECT_THAT(read_file(path("chain.mps")), HasSubstr("run["));
+  EXPECT_EQ(run({"plan", problem, "--planner", "last", "--mps", "x.mps"}).err,
+            "neaptide: planner 'last' solves no integer programme; checkmate, checkmate-lp, monet, poet and xengine "
+            "do\n");
+}
+
 TEST(Plan, ABudgetIsEchoedInBytesAndKept) {
   const std::string problem = chain(8);
   const Result r = run({"plan", problem, "--budget", "80%", "--json"});

@@ -31,7 +31,7 @@ Plan run_checkmate(const Problem& problem, const Options& options) {
   check_switches(options, "checkmate", {});
   require_solver("checkmate");
   only_device(problem, first_choice(problem), "checkmate");
-  return solve_staged(problem, options, "checkmate", {});
+  return solve_staged(problem, options, "checkmate");
 }
 
 Plan run_checkmate_lp(const Problem& problem, const Options& options) {

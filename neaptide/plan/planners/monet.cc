@@ -9,7 +9,7 @@ Plan run_monet(const Problem& problem, const Options& options) {
   check_switches(options, "monet", {});
   require_solver("monet");
   only_device(problem, first_choice(problem), "monet");
-  return solve_staged(problem, options, "monet", {.implementations = true, .backward_once = true});
+  return solve_staged(problem, options, "monet");
 }
 
 }  // namespace neaptide::plan

@@ -7,7 +7,7 @@ namespace neaptide::plan {
 
 Plan run_poet(const Problem& problem, const Options& options) {
   check_switches(options, "poet", {});
-  return solve_staged(problem, options, "poet", {.paging = true});
+  return solve_staged(problem, options, "poet");
 }
 
 }  // namespace neaptide::plan

@@ -7,7 +7,7 @@ namespace neaptide::plan {
 
 Plan run_xengine(const Problem& problem, const Options& options) {
   check_switches(options, "xengine", {});
-  return solve_staged(problem, options, "xengine", {.implementations = true, .copies_for_use = true});
+  return solve_staged(problem, options, "xengine");
 }
 
 }  // namespace neaptide::plan
