@@ -9,10 +9,12 @@ extern "C" {
 
 int neaptide_allocation_hooks_present = 1;
 
+// glibc gives these names to its own allocator.  NOLINTBEGIN(bugprone-reserved-identifier)
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
+// NOLINTEND(bugprone-reserved-identifier)
 
 void* malloc(std::size_t bytes) {
   neaptide_count_allocation();
