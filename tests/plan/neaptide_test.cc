@@ -259,6 +259,49 @@ TEST(Neaptide, FindsAndProvesTheOptimumOfAChain) {
   EXPECT_EQ(plan.peak[DeviceId(0)], 30);
 }
 
+/// `layers` layers of four ops and, in reverse, four ops back for each, which read what the layer made.
+Problem layered(int layers) {
+  Problem p;
+  p.devices.push_back({"d", std::nullopt, 1});
+  BufferId last = p.buffers.push_back({"x", 8, DeviceId(0), false, false});
+  const auto add = [&](double seconds, std::vector<BufferId> reads, bool back) {
+    const std::string name = "o" + std::to_string(p.ops.size());
+    const BufferId out = p.buffers.push_back({name, static_cast<Bytes>(seconds), std::nullopt, false, false});
+    Impl i;
+    i.name = "i";
+    i.device = DeviceId(0);
+    i.seconds = seconds;
+    i.reads = std::move(reads);
+    i.writes = {out};
+    p.order.push_back(p.ops.push_back({name, back, {std::move(i)}}));
+    return out;
+  };
+  std::vector<BufferId> made;
+  for (int l = 0; l < layers; ++l) {
+    for (int k = 1; k <= 4; ++k) made.push_back(last = add(k, {last}, false));
+  }
+  for (auto it = made.rbegin(); it != made.rend(); ++it) {
+    last = add(10 + static_cast<double>((made.rend() - it) % 4), {*it, last}, true);
+  }
+  p.buffers[last].keep = true;
+  return p;
+}
+
+TEST(NeaptideBlocks, AreFoundAndWalkedBothWays) {
+  const Problem p = layered(12);
+  const Model m(p);
+  const tide::Blocks blocks(m);
+  ASSERT_GE(blocks.count(), 10);
+  const int op = blocks.ops(1)[2];
+  EXPECT_EQ(blocks.shifted(op, 0), op);
+  EXPECT_EQ(blocks.shifted(op, 2), op + 8);
+  EXPECT_EQ(blocks.shifted(op, 20), -1);
+  // Op i is undone by op 95 - i: two layers further on is two layers back in the second half.
+  const int back = 95 - op;
+  EXPECT_EQ(blocks.shifted(back, 2), back - 8);
+  EXPECT_EQ(tide::Blocks(Model(layered(2))).count(), 0);
+}
+
 // The portfolio: whatever a cheap published method finds is found here too, however little effort is left for
 // searching.
 TEST(Neaptide, IsNeverWorseThanACheapPlanner) {

@@ -45,10 +45,7 @@ struct Found {
 class Search {
  public:
   Search(const Problem& problem, bool fixed_order)
-      : p_(problem),
-        fixed_order_(fixed_order),
-        n_(problem.buffers.size()),
-        versions_(versions(problem)) {
+      : p_(problem), fixed_order_(fixed_order), n_(problem.buffers.size()), versions_(versions(problem)) {
     position_.resize(p_.ops.size());
     for (std::size_t i = 0; i < p_.order.size(); ++i) position_[p_.order[i].index()] = i;
     for (std::size_t o = 0; o < p_.ops.size(); ++o) once_ |= p_.ops[OpId(o)].once ? 1u << o : 0u;

@@ -12,7 +12,7 @@ constexpr int kShortestPeriod = 4;
 constexpr int kFewestBlocks = 3;
 constexpr std::size_t kMostStretches = 6;
 constexpr std::size_t kMostPeriods = 12;  // candidates, the most frequent ones
-constexpr int kNear = 60;                 // a producer further back is not part of the shape
+constexpr int kNear = 24;                 // a producer further back is not part of the shape
 
 std::uint64_t mix(std::uint64_t h, std::uint64_t x) {
   h ^= x + 0x9E3779B97F4A7C15ULL + (h << 6) + (h >> 2);

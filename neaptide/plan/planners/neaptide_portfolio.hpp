@@ -16,7 +16,8 @@ namespace neaptide::plan::tide {
 /// griewank on large problems that are no chains; once `stop` says so, the remaining ones are.
 std::vector<std::vector<Step>> cheap_plans(const Problem& problem, const std::function<bool()>& stop);
 
-/// Whether the forward half passes everything on through one value at a time: each op's output is an articulation point.
+/// Whether the forward half passes everything on through one value at a time: each op's output is an articulation
+/// point.
 bool is_chain(const Problem& problem);
 
 }  // namespace neaptide::plan::tide

@@ -126,7 +126,22 @@ bool Search::is_extra(int node) const {
   const int a = s_.action(node);
   if (a < 0) return false;
   if (removable(node)) return true;
-  return m_.actions[a].op >= 0 && m_.actions[a].seconds > m_.actions[m_.fastest[m_.actions[a].op]].seconds;
+  return has_faster(node);
+}
+
+// Whether a faster implementation could be run there: each of its inputs was made before, or can be by another op.
+bool Search::has_faster(int node) const {
+  const Action& now = m_.actions[s_.action(node)];
+  if (now.op < 0 || now.seconds <= m_.actions[m_.fastest[now.op]].seconds) return false;
+  const auto within_reach = [&](int cell) {
+    if (s_.supplier(cell, node) >= 0) return true;
+    return std::any_of(m_.ways[cell].begin(), m_.ways[cell].end(), [&](int w) { return m_.actions[w].op != now.op; });
+  };
+  const auto& list = m_.op_actions[now.op];
+  return std::any_of(list.begin(), list.end(), [&](int a) {
+    const Action& other = m_.actions[a];
+    return other.seconds < now.seconds && std::all_of(other.reads.begin(), other.reads.end(), within_reach);
+  });
 }
 
 // A uniformly drawn one; -1 after too many misses.

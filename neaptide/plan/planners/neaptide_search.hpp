@@ -152,6 +152,7 @@ class Search {
   bool ruin();
   bool take_back(int node);
   bool is_extra(int node) const;
+  bool has_faster(int node) const;
   int random_extra();
   int n_extras_estimate() const;
   void rate_prices();
@@ -177,9 +178,9 @@ class Search {
   std::vector<std::vector<int>> track_cells_;
   std::vector<Gap> gaps_;
   std::vector<Rated> rated_;
-  std::vector<int> recent_;         // cells that the present ruin gave back
-  std::vector<double> price_;       // per cell: about the seconds of making it again, as last seen
-  std::vector<int> by_price_;       // cells that can be made again, cheapest per byte first
+  std::vector<int> recent_;    // cells that the present ruin gave back
+  std::vector<double> price_;  // per cell: about the seconds of making it again, as last seen
+  std::vector<int> by_price_;  // cells that can be made again, cheapest per byte first
   std::vector<Candidate> candidates_;
   // scratch of one chain
   std::vector<int> chain_;
