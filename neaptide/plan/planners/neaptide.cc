@@ -118,7 +118,7 @@ class Run {
       searches_.back()->stop = [this] { return stopped(); };
     }
     if (tide::is_chain(problem_)) take_others();  // dynamic programmes are quicker there
-    if (!open()) take_others();
+    if (!open(opening)) take_others();
     if (!has_plan()) {
       if (!options_.diagnose) return refuse({model_, opening, 0});
       const Found found = reach_down();  // what "min" finds must be found here too
@@ -170,7 +170,7 @@ class Run {
   }
 
   /// The search's own first plan, and the given one.
-  bool open() {
+  bool open(const tide::Sequence& opening) {
     Search &first = *searches_[0], &last = *searches_.back();
     std::int64_t ticks = options_.diagnose ? feasible_ticks(problem_) : probe_ticks(problem_);
     if (has_plan()) ticks = std::min(ticks, kSecondOpinionTicksPerOp * n_ops(problem_));
@@ -178,7 +178,7 @@ class Run {
     if (!options_.start.empty()) given = tide::sequence_of(model_, options_.start);
     if (given && !switches_.order && !first_runs_in_order(*given)) given.reset();
     if (given) last.offer(*given);
-    first.make_feasible(ticks);
+    if (!first.make_feasible(ticks)) first.offer(opening);  // the time may have ended before the first look
     if (given && !has_plan()) {
       last.adopt(*given);  // over budget: a start all the same
       last.make_feasible(ticks);
