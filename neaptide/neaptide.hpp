@@ -17,6 +17,8 @@
 #include "neaptide/plan/certify.hpp"
 #include "neaptide/plan/compare.hpp"
 #include "neaptide/plan/explain.hpp"
+#include "neaptide/plan/matrices.hpp"
+#include "neaptide/plan/max_batch.hpp"
 #include "neaptide/plan/planner.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/sweep.hpp"

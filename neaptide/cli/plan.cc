@@ -1,5 +1,7 @@
 // neaptide plan: the schedule of an ONNX model or a problem file under budgets.
 #include "neaptide/cli/compare.hpp"
+#include "neaptide/cli/matrices_text.hpp"
+#include "neaptide/cli/max_batch.hpp"
 #include "neaptide/cli/model_flags.hpp"
 #include "neaptide/cli/plan_text.hpp"
 #include "neaptide/plan/staged.hpp"
@@ -11,7 +13,9 @@ namespace {
 struct Flags {
   ModelFlags model;
   PlanFlags plan;
+  MaxBatchFlags max_batch;
   std::string output, problem, mps;
+  std::optional<std::string> matrices;  // a file, or "" for the picture alone
   bool inference = false;
 };
 
@@ -22,7 +26,10 @@ int show(const Flags& flags, Console& console, const plan::Problem& problem, con
     console.data(text);
   } else {
     show_plan(console, problem, plan);
+    if (flags.matrices && !plan.steps.empty()) show_matrices(console, problem, plan);
   }
+  if (flags.matrices && !flags.matrices->empty())
+    write_file_atomically(*flags.matrices, plan::to_json(problem, plan::matrices_of(problem, plan.steps)));
   return exit_of(plan);
 }
 
@@ -67,6 +74,12 @@ std::function<int()> declare(CLI::App& app, Console& console) {
   app.add_option("--problem", flags->problem, "where the problem of a model goes");
   app.add_option("--mps", flags->mps, "where the integer programme of the planner goes (a problem file's only)");
   app.add_flag("--inference", flags->inference, "plan the model itself, not its training");
+  app.add_option_function<std::string>(
+         "--matrices", [flags](const std::string& file) { flags->matrices = file; },
+         "show the plan as Checkmate's matrices, one row per stage; with a file, R, S and F as JSON")
+      ->expected(0, 1)
+      ->type_name("[FILE]");
+  declare_max_batch_flags(app, flags->max_batch);
   declare_plan_flags(app, flags->plan);
   declare_model_flags(app, flags->model);
   declare_training_flags(app, flags->model);
@@ -75,6 +88,10 @@ std::function<int()> declare(CLI::App& app, Console& console) {
     if (compare.app->parsed()) return compare.run();
     if (flags->model.path.empty()) throw UserError("plan: FILE is required; see 'neaptide plan --help'");
     if (flags->model.threads > 0) flags->plan.threads = flags->model.threads;
+    if (flags->max_batch.asked) {
+      const MaxBatchOutputs outputs{flags->output, flags->problem, flags->inference};
+      return plan_max_batch(flags->max_batch, flags->model, flags->plan, outputs, console);
+    }
     const bool problem = session::kind_of(flags->model.path) == session::InputKind::kJson;
     if (!problem && !flags->mps.empty())
       throw UserError("plan: --mps takes a problem file; write one with --problem and plan that");

@@ -214,7 +214,7 @@ plan::Plan plan_and_pack(const plan::Problem& problem, std::string_view planner,
   plan::Options least = options;
   least.effort = 1;
   plan::Plan first = Rounds(problem, planner, least, pack_options).run();
-  return first.infeasible ? plan : first;
+  return first.steps.empty() ? plan : first;
 }
 
 }  // namespace neaptide::memory

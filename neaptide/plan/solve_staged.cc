@@ -19,9 +19,11 @@
 namespace neaptide::plan {
 namespace {
 
-milp::SolveOptions solver_options(const Options& options, Seconds spent) {
+constexpr std::size_t kMostOpsSolved = 3000;  // the programme grows with their square
+
+milp::SolveOptions solver_options(const Problem& problem, const Options& options, Seconds spent) {
   milp::SolveOptions out;
-  out.time_limit = options.time_limit - spent;
+  out.time_limit = std::max(0.0, solver_time_limit(problem, options) - spent);
   out.gap = std::max(options.gap, 1e-9);
   out.seed = static_cast<int>(options.seed % 1'000'000'000);
   if (options.progress) {
@@ -192,12 +194,22 @@ std::string programme_mps(const Problem& problem, std::string_view planner, cons
   return milp::to_mps(Staged(bounded, *rules, rules->backward_once ? forward_of(bounded).turn : 0).model());
 }
 
+Seconds solver_time_limit(const Problem& problem, const Options& options) {
+  constexpr std::size_t kOpsWithoutLimit = 100;
+  constexpr Seconds kDefault = 600;
+  const bool unlimited = std::isinf(options.time_limit) && problem.ops.size() > kOpsWithoutLimit;
+  return unlimited ? kDefault : options.time_limit;
+}
+
 Plan solve_staged(const Problem& problem, const Options& options, std::string_view planner) {
   require_solver(planner);
   const StagedRules rules = staged_rules(planner).value();
   if (options.objective == Objective::kOverlap)
     throw UserError("planner '{}' minimises serial time or energy, not overlapped time", planner);
   if (prove_infeasible(problem)) return nothing_fits(problem);
+  if (problem.ops.size() > kMostOpsSolved)
+    throw UserError("planner '{}' takes at most {} ops, because its programme grows with their square; '{}' has {}",
+                    planner, kMostOpsSolved, problem.name, problem.ops.size());
   const int turn = rules.backward_once ? forward_of(problem).turn : 0;
   const auto begin = std::chrono::steady_clock::now();
   Problem tightened = problem;  // the solver's tolerance may let a plan out by some bytes: then ask again for less
@@ -206,9 +218,9 @@ Plan solve_staged(const Problem& problem, const Options& options, std::string_vi
   const char* started_from = "nothing";
   constexpr int kTries = 4;
   for (int i = 0; i < kTries; ++i) {
-    const Seconds spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const Staged staged(tightened, rules, turn);
-    milp::SolveOptions solver = solver_options(options, spent);
+    const Seconds spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    milp::SolveOptions solver = solver_options(problem, options, spent);
     solver.start = start_of(staged, plans);
     if (!solver.start.empty()) started_from = "a simple plan";
     if (solver.start.empty() && i == 0) {

@@ -154,10 +154,13 @@ class Staged {
 /// the first ones, the smallest workspaces, and what works in place; then each run as fast as the budgets allow.
 std::vector<std::vector<Step>> simple_plans(const Problem& problem, const StagedRules& rules);
 
+/// Seconds that a solver may take: those of the options; 600 where they set none and the problem has more than 100 ops.
+Seconds solver_time_limit(const Problem& problem, const Options& options);
+
 /// Solves the programme of the planner's rules, from the cheapest of simple_plans() and options.start that they can say
 /// (else from a plan of `neaptide`; "started from" in the plan's options tells), and answers with its best plan. The
 /// bound of the solver holds for these rules only, not for every sequence of steps; it goes into the plan's options as
-/// "bound by these rules".
+/// "bound by these rules". Status time_limit where the time ended without a plan. UserError above 3000 ops.
 Plan solve_staged(const Problem& problem, const Options& options, std::string_view planner);
 
 }  // namespace neaptide::plan

@@ -60,6 +60,95 @@ TEST(Plan, NothingFits) {
   EXPECT_EQ(parse_json(json.out, "plan").at("status"), "infeasible");
 }
 
+/// A planner that needs a solver, where none is built in.
+bool lacks_solver(const Result& r) { return r.err.find("is not built") != std::string::npos; }
+
+TEST(Plan, TheTimeEndsWithoutAPlan) {
+  const std::vector<std::string> words = {"plan",     chain(60), "--planner",    "checkmate-lp",
+                                          "--budget", "30%",     "--time-limit", "0"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run(more);
+  };
+  const Result r = with({"--json", "-o", "p.json"});
+  if (lacks_solver(r)) GTEST_SKIP() << r.err;
+  EXPECT_EQ(r.code, 5) << r.err;
+  const Json plan = parse_json(r.out, "plan");
+  EXPECT_EQ(plan.at("status"), "time_limit");
+  EXPECT_EQ(plan.at("stopped_by"), "time");
+  EXPECT_TRUE(plan.at("gap").is_null());
+  EXPECT_GT(plan.at("lower_bound").at("seconds").get<double>(), 0);
+  EXPECT_TRUE(plan.at("steps").empty());
+  EXPECT_EQ(run({"certify", chain(60), "p.json"}).code, 0);
+  EXPECT_THAT(with({}).out, HasSubstr("the time ended before a plan was found"));
+}
+
+TEST(Plan, TheTimeEndsWithAPlanOrAProof) {
+  EXPECT_EQ(run({"plan", chain(60), "--time-limit", "0"}).code, 0);                      // no budget: any plan does
+  EXPECT_EQ(run({"plan", chain(60), "--budget", "1000", "--time-limit", "0"}).code, 4);  // proved at once
+}
+
+TEST(Plan, ObjectiveEnergyNeedsJoules) {
+  const Result r = run({"plan", chain(4), "--objective", "energy"});
+  EXPECT_EQ(r.code, 2);
+  EXPECT_EQ(r.err,
+            "neaptide: objective 'energy' needs the joules of every implementation; 'plain' of op 'f0' has none\n");
+  const std::string problem = chain(4);
+  Json root = parse_json(read_file(problem), "problem");
+  for (Json& op : root["ops"]) op["impls"][0]["joules"] = 2;
+  write_file_atomically(problem, json_text(root));
+  const Result joules = run({"plan", problem, "--objective", "energy", "--json", "-o", "p.json"});
+  ASSERT_EQ(joules.code, 0) << joules.err;
+  const Json plan = parse_json(joules.out, "plan");
+  EXPECT_EQ(plan.at("objective"), "energy");
+  EXPECT_EQ(plan.at("lower_bound").at("joules"), 16);
+  EXPECT_EQ(plan.at("cost").at("seconds"), 8);
+  EXPECT_EQ(run({"certify", problem, "p.json"}).code, 0);
+}
+
+TEST(Plan, MatricesAreShownAndWritten) {
+  const std::string problem = chain(8);
+  const Result r = run({"plan", problem, "--budget", "60%", "--matrices", "m.json"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("stages down, ops across, 16 of them\n"));
+  EXPECT_THAT(r.out, HasSubstr("R"));
+  const Json m = parse_json(read_file(path("m.json")), "matrices");
+  EXPECT_EQ(m.at("ops").size(), 16);
+  EXPECT_EQ(m.at("R").size(), 16);
+  EXPECT_THAT(run({"plan", problem, "--matrices"}).out, HasSubstr("held (S)"));
+}
+
+TEST(Plan, TheLargestBatch) {
+  const std::string problem = chain(8);
+  const Result r = run({"plan", problem, "--max-batch", "--budget", "100000", "-o", "p.json", "--problem", "q.json"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("largest batch  33, proved\n"));  // the input stays; the rest is three values of a batch
+  EXPECT_EQ(run({"verify", "q.json", "p.json"}).code, 0);
+  const Result json = run({"plan", problem, "--max-batch", "--budget", "100000", "--max-cost", "1x", "--json"});
+  ASSERT_EQ(json.code, 0) << json.err;
+  const Json answer = parse_json(json.out, "answer");
+  EXPECT_EQ(answer.at("format"), "neaptide.max_batch");
+  EXPECT_LT(answer.at("batch"), 33);
+  EXPECT_GE(answer.at("batch"), 11);  // keep-all holds nine values
+  EXPECT_EQ(run({"plan", problem, "--max-batch", "--budget", "1000"}).code, 4);
+  EXPECT_EQ(run({"plan", problem, "--max-batch", "--budget", "100000", "--time-limit", "0"}).code, 5);
+}
+
+TEST(Plan, TheLargestBatchAskedWrongly) {
+  const std::string problem = chain(8);
+  const auto error = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"plan", problem, "--max-batch"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words).err;
+  };
+  EXPECT_EQ(error({}), "neaptide: without a budget there is no largest batch; give one in bytes\n");
+  EXPECT_EQ(error({"--budget", "60%"}),
+            "neaptide: budget '60%' depends on the batch; with --max-batch write bytes, such as 800MiB\n");
+  EXPECT_EQ(error({"--budget", "1MiB", "--max-cost", "twice"}),
+            "neaptide: --max-cost 'twice' is not a multiple of the keep-all run; write 1.5x, 2x or none\n");
+  EXPECT_EQ(error({"--budget", "1MiB", "--second", "q.json"}), "neaptide: --second 'q.json' is not FILE@BATCH\n");
+}
+
 TEST(Plan, AbsurdBudgets) {
   const std::string problem = chain(2);
   const auto error = [&](const std::string& budget) { return run({"plan", problem, "--budget", budget}).err; };

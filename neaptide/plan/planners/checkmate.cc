@@ -42,6 +42,7 @@ Plan run_checkmate_lp(const Problem& problem, const Options& options) {
   only_device(problem, first_choice(problem), "checkmate-lp");
   if (prove_infeasible(problem)) return nothing_fits(problem);
   BestPlan best(problem);
+  bool late = false;
   for (const double share : {1.0, 0.9, 0.8, 0.7}) {
     Problem lowered = problem;
     for (Device& d : lowered.devices) {
@@ -50,14 +51,19 @@ Plan run_checkmate_lp(const Problem& problem, const Options& options) {
     const Staged staged(lowered, {}, 0);
     milp::SolveOptions solver;
     solver.relax = true;
-    solver.time_limit = options.time_limit / 4;
+    solver.time_limit = solver_time_limit(problem, options) / 4;
     const milp::Solution s = milp::solve(staged.model(), solver);
+    late = s.stopped_by == "time";
     if (s.values.empty()) break;
     const std::vector<std::vector<double>> kept = staged.kept(s.values);
     for (double threshold : thresholds) best.offer(rounded(problem, staged.ops(), kept, threshold));
     if (best.fits()) break;
   }
-  return std::move(best).plan();
+  if (!late || best.fits()) return std::move(best).plan();
+  Plan plan;
+  plan.status = Status::kTimeLimit;
+  plan.stopped_by = "time";
+  return plan;
 }
 
 }  // namespace neaptide::plan
