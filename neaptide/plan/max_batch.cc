@@ -21,6 +21,8 @@ using Clock = std::chrono::steady_clock;
 constexpr Seconds kAnyCost = std::numeric_limits<double>::infinity();
 constexpr double kSame = 1e-12;
 constexpr std::int64_t kCutEffortPerOp = 200'000;
+constexpr std::int64_t kLongEffort = 40'000'000;  // some seconds
+constexpr double kNearlyCheap = 1.02;
 
 /// Sizes and seconds aside, the two are the same: steps of one are steps of the other.
 bool same_shape(const Problem& a, const Problem& b) {
@@ -173,22 +175,31 @@ class Asking {
     BatchProbe result;
     result.batch = batch;
     std::optional<std::int64_t> hint;
-    // The steps known for a smaller batch are a start; where they lead nowhere, the planner begins by itself.
-    for (const bool from_known : {true, false}) {
-      if ((from_known && (out_.batch == 0 || !same_shape(out_.problem, p))) || out_of_time()) continue;
-      Plan plan = make(p, options(limit, from_known ? out_.plan.steps : std::vector<Step>{}));
+    // The steps known for a smaller batch are a start; where they lead nowhere, the planner begins by itself; where
+    // that is nearly cheap enough, it goes on for longer.
+    std::vector<Step> start;
+    if (out_.batch > 0 && same_shape(out_.problem, p)) start = out_.plan.steps;
+    const std::int64_t effort = q_.options.effort, longer = effort > 0 ? 4 * effort : kLongEffort;
+    std::optional<Plan> dear;  // the cheapest that costs too much
+    const auto attempt = [&](std::vector<Step> from, std::int64_t ticks) {
+      Plan plan = make(p, options(limit, std::move(from), ticks));
       if (plan.infeasible) hint = fitting(batch, p, *plan.infeasible);
-      if (plan.steps.empty()) continue;
-      result.cost = plan.cost.seconds;
-      if (plan.cost.seconds > limit) {
-        if (!plan.lower_bound || plan.lower_bound->seconds <= limit) continue;
-        result.found = BatchProbe::Found::kImpossible;
-        forbid(batch, "the bound of a plan for it is above the cost asked for");
-        break;
-      }
+      if (!plan.steps.empty() && (!dear || plan.cost.seconds < dear->cost.seconds)) dear = std::move(plan);
+    };
+    const auto done = [&] {
+      return (dear && dear->cost.seconds <= limit) || excluded_by(dear, limit) || out_of_time();
+    };
+    const auto near = [&] { return dear && dear->cost.seconds <= limit * kNearlyCheap; };
+    if (!start.empty()) attempt(std::move(start), effort);
+    if (!done() && !near()) attempt({}, effort);
+    if (!done() && near()) attempt(dear->steps, longer);
+    if (dear) result.cost = dear->cost.seconds;
+    if (excluded_by(dear, limit)) {
+      result.found = BatchProbe::Found::kImpossible;
+      forbid(batch, "the bound of a plan for it is above the cost asked for");
+    } else if (dear && dear->cost.seconds <= limit) {
       result.found = BatchProbe::Found::kPlan;
-      keep(batch, p, std::move(plan));
-      break;
+      keep(batch, p, std::move(*dear));
     }
     result.seconds = elapsed() - started;
     out_.probes.push_back(result);
@@ -196,8 +207,14 @@ class Asking {
     return hint;
   }
 
-  Options options(Seconds enough, std::vector<Step> start) {
+  /// Its own bound says that no plan is cheap enough.
+  static bool excluded_by(const std::optional<Plan>& plan, Seconds limit) {
+    return plan && plan->lower_bound && plan->lower_bound->seconds > limit;
+  }
+
+  Options options(Seconds enough, std::vector<Step> start, std::int64_t effort) {
     Options o = q_.options;
+    o.effort = effort;
     o.time_limit -= elapsed();
     o.start = std::move(start);
     o.progress = [this, enough](const Progress& progress) {
@@ -273,7 +290,7 @@ class Asking {
   /// Any plan has done so far; now a cheap one.
   void polish() {
     if (out_.batch == 0 || out_of_time()) return;
-    Plan plan = make(out_.problem, options(0, out_.plan.steps));
+    Plan plan = make(out_.problem, options(0, out_.plan.steps, q_.options.effort));
     if (!plan.steps.empty() && plan.cost.seconds <= out_.plan.cost.seconds) out_.plan = std::move(plan);
   }
 
