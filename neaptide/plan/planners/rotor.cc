@@ -163,11 +163,11 @@ class Table {
     const int while_saving = level(b.a_bar + b.forward_peak + delta),
               while_reversing = level(b.a_bar + b.backward_peak);
     Bytes passing = 0;  // what running s..k-1 without saving needs at once
-    std::vector<int> pass(static_cast<std::size_t>(t - s + 1), 0);
+    std::vector<int> pass(static_cast<std::size_t>(t - s) + 1, 0);
     for (int k = s; k < t; ++k) {
       const Bytes input = k == s ? 0 : at(k - 1).a;
       passing = std::max(passing, input + at(k).forward_peak);
-      pass[static_cast<std::size_t>(k - s + 1)] = level(passing + delta);
+      pass[static_cast<std::size_t>(k - s) + 1] = level(passing + delta);
     }
     for (int m = 0; m <= levels_; ++m) {
       double best = kNever;
@@ -213,8 +213,8 @@ class Table {
 /// Carries the table's choices out.
 class Performer {
  public:
-  Performer(const Problem& problem, const Forward& forward, const std::vector<Block>& blocks, const Table& table)
-      : p_(problem), f_(forward), blocks_(blocks), table_(table), emit_(problem, forward.choice) {}
+  Performer(const Problem& problem, const Choice& choice, const std::vector<Block>& blocks, const Table& table)
+      : p_(problem), blocks_(blocks), table_(table), emit_(problem, choice) {}
 
   std::vector<Step> run() {
     const int n = static_cast<int>(blocks_.size());
@@ -260,7 +260,6 @@ class Performer {
   }
 
   const Problem& p_;
-  const Forward& f_;
   const std::vector<Block>& blocks_;
   const Table& table_;
   Emitter emit_;
@@ -295,7 +294,7 @@ Plan run_rotor(const Problem& problem, const Options& options) {
     const double share = 1 - static_cast<double>(i) / kTries;
     const Table table(blocks, static_cast<Bytes>(budget * share), levels);
     if (table.choice(0, static_cast<int>(blocks.size()) - 1, table.levels()) == -2) break;
-    best.offer(Performer(problem, forward, blocks, table).run());
+    best.offer(Performer(problem, forward.choice, blocks, table).run());
   }
   return std::move(best).plan();
 }
