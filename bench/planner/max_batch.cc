@@ -28,6 +28,7 @@ plan::BatchQuestion question(const Network& n, const char* planner, std::int64_t
     return plan::make_plan(p, planner, without_switches);
   };
   q.options.effort = effort;
+  q.options.time_limit = 120;
   q.options.switches["order"] = "off";  // the published figures keep the order
   return q;
 }

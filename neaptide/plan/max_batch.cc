@@ -21,7 +21,8 @@ using Clock = std::chrono::steady_clock;
 constexpr Seconds kAnyCost = std::numeric_limits<double>::infinity();
 constexpr double kSame = 1e-12;
 constexpr std::int64_t kCutEffortPerOp = 200'000;
-constexpr std::int64_t kLongEffort = 40'000'000;  // some seconds
+constexpr std::int64_t kProbeEffort = 10'000'000;  // one to two seconds
+constexpr std::int64_t kLongEffort = 40'000'000;   // some seconds
 constexpr double kNearlyCheap = 1.02;
 
 /// Sizes and seconds aside, the two are the same: steps of one are steps of the other.
@@ -214,7 +215,8 @@ class Asking {
 
   Options options(Seconds enough, std::vector<Step> start, std::int64_t effort) {
     Options o = q_.options;
-    o.effort = effort;
+    // The planner takes a time limit for one to be used up; here many plans share it.
+    o.effort = effort == 0 && std::isfinite(q_.options.time_limit) ? kProbeEffort : effort;
     o.time_limit -= elapsed();
     o.start = std::move(start);
     o.progress = [this, enough](const Progress& progress) {
