@@ -56,7 +56,9 @@ class Starter {
         if ((a.device == home) != (b.device == home)) return a.device == home;
         return a.seconds < b.seconds;
       });
-      if (!choose(list)) ensure(false, "no implementation finds its inputs in the order of the problem");
+      if (!choose(list))
+        throw UserError("op '{}' cannot run in the order of the problem: no implementation of it finds what it reads",
+                        m_.problem->ops[op].name);
     }
     append_ends();
     return sequence_;
