@@ -192,6 +192,48 @@ TEST(Neaptide, EverySwitchMayBeTurnedOff) {
   EXPECT_THROW(make_plan(random_problem(1, {}), "neaptide", o), UserError);
 }
 
+/// `layers` layers of four ops and, in reverse, four ops back for each, which read what the layer made.
+Problem layered(int layers) {
+  Problem p;
+  p.devices.push_back({"d", std::nullopt, 1});
+  BufferId last = p.buffers.push_back({"x", 8, DeviceId(0), false, false});
+  const auto add = [&](double seconds, std::vector<BufferId> reads, bool back) {
+    const std::string name = "o" + std::to_string(p.ops.size());
+    const BufferId out = p.buffers.push_back({name, static_cast<Bytes>(seconds), std::nullopt, false, false});
+    Impl i;
+    i.name = "i";
+    i.device = DeviceId(0);
+    i.seconds = seconds;
+    i.reads = std::move(reads);
+    i.writes = {out};
+    p.order.push_back(p.ops.push_back({name, back, {std::move(i)}}));
+    return out;
+  };
+  std::vector<BufferId> made;
+  for (int l = 0; l < layers; ++l) {
+    for (int k = 1; k <= 4; ++k) made.push_back(last = add(k, {last}, false));
+  }
+  for (auto it = made.rbegin(); it != made.rend(); ++it) {
+    last = add(10 + static_cast<double>((made.rend() - it) % 4),
+               it == made.rbegin() ? std::vector{last} : std::vector{*it, last}, true);
+  }
+  p.buffers[last].keep = true;
+  return p;
+}
+
+// The first device has no budget, and the second too small a one.
+TEST(Neaptide, SaysWhichDeviceLacksRoom) {
+  Problem p = layered(2);
+  p.devices.push_back({"e", 1, 1});
+  for (std::size_t o = 0; o < p.ops.size(); ++o) p.ops[OpId(o)].impls[0].device = DeviceId(1);
+  p.buffers[BufferId(0)].home = DeviceId(1);
+  Options o;
+  o.effort = 1000;
+  const Plan plan = make_plan(p, "neaptide", o);
+  ASSERT_TRUE(plan.infeasible.has_value());
+  EXPECT_EQ(plan.infeasible->device, DeviceId(1));
+}
+
 TEST(Neaptide, SmallestBudgetCanBeMet) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Problem p = random_problem(seed, {.n_ops = 8});
@@ -257,34 +299,6 @@ TEST(Neaptide, FindsAndProvesTheOptimumOfAChain) {
   EXPECT_EQ(plan.cost.seconds, 7);
   EXPECT_EQ(plan.status, Status::kOptimal);
   EXPECT_EQ(plan.peak[DeviceId(0)], 30);
-}
-
-/// `layers` layers of four ops and, in reverse, four ops back for each, which read what the layer made.
-Problem layered(int layers) {
-  Problem p;
-  p.devices.push_back({"d", std::nullopt, 1});
-  BufferId last = p.buffers.push_back({"x", 8, DeviceId(0), false, false});
-  const auto add = [&](double seconds, std::vector<BufferId> reads, bool back) {
-    const std::string name = "o" + std::to_string(p.ops.size());
-    const BufferId out = p.buffers.push_back({name, static_cast<Bytes>(seconds), std::nullopt, false, false});
-    Impl i;
-    i.name = "i";
-    i.device = DeviceId(0);
-    i.seconds = seconds;
-    i.reads = std::move(reads);
-    i.writes = {out};
-    p.order.push_back(p.ops.push_back({name, back, {std::move(i)}}));
-    return out;
-  };
-  std::vector<BufferId> made;
-  for (int l = 0; l < layers; ++l) {
-    for (int k = 1; k <= 4; ++k) made.push_back(last = add(k, {last}, false));
-  }
-  for (auto it = made.rbegin(); it != made.rend(); ++it) {
-    last = add(10 + static_cast<double>((made.rend() - it) % 4), {*it, last}, true);
-  }
-  p.buffers[last].keep = true;
-  return p;
 }
 
 TEST(NeaptideBlocks, AreFoundAndWalkedBothWays) {

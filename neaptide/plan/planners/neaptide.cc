@@ -324,15 +324,18 @@ class Run {
   /// No plan found: say how far down one could go.
   Plan refuse(const Found& found) { return nothing_fits(problem_, steps_of(problem_, found.model, found.sequence)); }
 
+  /// Of the devices with a budget, the one that lacks most.
   DeviceId worst_device() const {
-    DeviceId worst(0);
+    DeviceId worst;
     Bytes most = 0;
     for (std::size_t d = 0; d < problem_.devices.size(); ++d) {
       const auto& budget = problem_.devices[DeviceId(d)].budget;
       if (!budget) continue;
       const Bytes over = smallest_peak(problem_, DeviceId(d)).bytes - *budget;
-      if (d == 0 || over > most) worst = DeviceId(d);
-      most = std::max(most, over);
+      if (!worst.valid() || over > most) {
+        worst = DeviceId(d);
+        most = over;
+      }
     }
     return worst;
   }
