@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <tuple>
 
 #include "neaptide/base/errors.hpp"
@@ -273,34 +274,37 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
   nodes_ = 0;
   work_ = 0;
   Grown now{{first}, {}};
+  std::unique_ptr<CutsModel> best_model;
+  std::unique_ptr<CutsTree> best_tree;
   while (!ways.stop()) {
-    const CutsModel model(frame_, now.cuts, now.inside);
+    auto model = std::make_unique<CutsModel>(frame_, now.cuts, now.inside);
     instants_ = static_cast<int>(now.cuts.size());
-    if (model.columns.size() > ways.most_columns) break;
-    CutsTree tree(model);
+    if (model->columns.size() > ways.most_columns) break;
+    auto tree = std::make_unique<CutsTree>(*model);
     Grown more = now;
     while (true) {
-      const std::int64_t done = tree.work();
-      const CutsTree::End end = tree.run(target(known), ways.work - work_, ways.stop);
-      work_ += tree.work() - done;
+      const std::int64_t done = tree->work();
+      const CutsTree::End end = tree->run(target(known), ways.work - work_, ways.stop);
+      work_ += tree->work() - done;
       if (end != CutsTree::End::kRelaxed) break;
-      const std::vector<Compute> runs = runs_of(model, tree.relaxed());
+      const std::vector<Compute> runs = runs_of(*model, tree->relaxed());
       const Wide wanted = target(known);
       if (ways.improve && !runs.empty()) known = std::min(known, ways.improve(runs));
       more = grow(runs, now);
       if (more != now || target(known) >= wanted) break;  // else: a better plan, and the tree goes on against it
     }
-    nodes_ += tree.n_nodes();
-    if (tree.bound() > best_units) {
-      best_units = tree.bound();
-      best.seconds = seconds_down(best_units, frame_.facts.unit_log2);
-      best.valid_for = frame_.scope;
-      best.certificate = certificate(model, tree);
+    nodes_ += tree->n_nodes();
+    if (tree->bound() > best_units) {
+      best_units = tree->bound();
+      best_tree = std::move(tree);  // first: it refers to its model
+      best_model = std::move(model);
     }
     const bool spent = work_ >= ways.work || static_cast<int>(more.cuts.size()) > ways.most_instants;
     if (more == now || spent) break;
     now = std::move(more);
   }
+  if (best_tree)
+    best = {seconds_down(best_units, frame_.facts.unit_log2), frame_.scope, certificate(*best_model, *best_tree), ""};
   if (best_units < target(known)) ask_solver(std::move(now), known, ways);
   return best;
 }
