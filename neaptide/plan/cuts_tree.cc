@@ -14,8 +14,8 @@ constexpr double kTie = 1e-9;    // relative: nearer to the target than this is 
 constexpr int kMostCoverRounds = 20;
 constexpr int kTriesNearRoot = 4, kTriesBelow = 2, kNearRoot = 6;
 constexpr double kMostMultiplier = 1e18;
-constexpr std::int64_t kWorkPerKept = 500;  // of the work allowed: what a certificate may hold grows with it
-constexpr std::int64_t kLeastKept = 20'000, kMostKept = 500'000;  // multipliers in all leaves
+constexpr std::int64_t kWorkPerKept = 1000;  // of the work allowed: what a certificate may hold grows with it
+constexpr std::int64_t kLeastKept = 20'000, kMostKept = 300'000;  // multipliers in all leaves
 
 double fraction(double x) { return std::min(x, 1 - x); }
 

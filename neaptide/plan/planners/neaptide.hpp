@@ -3,9 +3,9 @@
 //
 // Effort is counted in ticks of work, so equal inputs give equal plans; a time limit only ends it early.
 // Switches ("on" by default, "off" turns one off): blocks, chain-recompute, contiguous, implementations, multi-cut,
-// order, paging, portfolio, prune, shake, bound; neaptide_search.hpp says what each does. With order off, first runs keep
-// the problem's order and the bound holds for that order. A time limit that is given is used: the default effort then
-// grows with it.
+// order, paging, portfolio, prune, shake, bound; neaptide_search.hpp says what each does. With order off, first runs
+// keep the problem's order and the bound holds for that order. A time limit that is given is used: the default effort
+// then grows with it.
 #pragma once
 
 #include "neaptide/plan/planner.hpp"
