@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <map>
 #include <numeric>
 
 #include "neaptide/base/errors.hpp"
 #include "neaptide/base/json.hpp"
-#include "neaptide/plan/facts.hpp"
+#include "neaptide/plan/cuts_frame.hpp"
 #include "neaptide/plan/min_cut.hpp"
 #include "neaptide/plan/simulate.hpp"
 
@@ -35,8 +33,8 @@ LowerBound floor_bound(const Problem& problem) {
 
 // One device, one scope. Nodes of the flow: 0 source, 1 sink, 2 + op, then one per value, then one maker per value that
 // has no maker or several.
-struct CutBounds::Frame {
-  Frame(const Problem& p, DeviceId d, BoundScope s) : facts(p), problem(p), device(d), scope(s) { prepare(); }
+struct CutBounds::Frame : CutsFrame {
+  Frame(const Problem& p, DeviceId d, BoundScope s) : CutsFrame(p, d, s) { prepare(); }
 
   enum class Side { kBefore, kAfter, kEither };
   struct Arcs {  // of one network; -1: not there
@@ -64,19 +62,12 @@ struct CutBounds::Frame {
   Proof proof(Units mu);
   std::string certificate() const;
   Seconds best_seconds() const { return seconds_down(facts.floor_units + best_units, facts.unit_log2); }
-  Bytes forced_extra(OpId op) const;
+  bool single(int value) const { return sole_maker(value) >= 0; }
+  /// Seconds of leaving and coming back.
+  Units copy_back(int value) const { return back[value] == kNoLimit ? kNoLimit : back[value] + away[value]; }
 
-  Facts facts;
-  const Problem& problem;
-  DeviceId device;
-  BoundScope scope;
-  std::vector<char> on_device;             // by op: every implementation runs on the device
-  std::vector<Bytes> size;                 // by value on the device; 0: a home that never leaves, or not needed there
-  std::vector<Units> copy_back;            // by value
-  std::vector<char> single;                // by value: exactly one maker and no home
   std::vector<Units> maker_cost;           // by value without a single maker
   std::vector<std::vector<OpId>> readers;  // by value: ops that must read it
-  Bytes fixed_bytes = 0;
   Instant now;
   Flow flow;
   Arcs arcs;
@@ -91,67 +82,22 @@ struct CutBounds::Frame {
 
 void CutBounds::Frame::prepare() {
   const Problem& p = problem;
-  for (std::size_t o = 0; o < p.ops.size(); ++o) {
-    const auto& impls = p.ops[OpId(o)].impls;
-    on_device.push_back(std::all_of(impls.begin(), impls.end(), [&](const Impl& i) { return i.device == device; }));
-  }
   readers.resize(facts.values.size());
   for (std::size_t o = 0; o < p.ops.size(); ++o) {
-    if (!on_device[o]) continue;
+    if (!here[o]) continue;
     for (const int v : facts.reads[o]) readers[v].push_back(OpId(o));
   }
-  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
-    const Buffer& buffer = p.buffers[BufferId(b)];
-    if (buffer.home == device && !buffer.pageable) fixed_bytes += p.size_on(BufferId(b), device);
-  }
   for (std::size_t v = 0; v < facts.values.size(); ++v) {
-    const ValueInfo& info = facts.values[v];
-    const Buffer& buffer = p.buffers[info.buffer];
-    const bool stays = buffer.home == device && !buffer.pageable;
-    size.push_back(stays ? 0 : p.size_on(info.buffer, device));
-    const bool homed = buffer.home.has_value() && info.version == 0;
-    single.push_back(info.makers.size() == 1 && !homed);
-    // The cheapest way back from another device; the way out too when it can only come from here.
-    Seconds in = std::numeric_limits<double>::infinity(), out = in;
-    for (std::size_t d = 0; d < p.devices.size(); ++d) {
-      if (DeviceId(d) == device) continue;
-      if (const auto s = copy_seconds(p, info.buffer, DeviceId(d), device)) in = std::min(in, *s);
-      if (const auto s = copy_seconds(p, info.buffer, device, DeviceId(d))) out = std::min(out, *s);
-    }
-    const bool made_here =
-        (!homed || buffer.home == device) &&
-        std::all_of(info.makers.begin(), info.makers.end(), [&](OpId o) { return on_device[o.index()] != 0; });
-    const Seconds back = in + (made_here ? out : 0);
-    copy_back.push_back(std::isfinite(back)
-                            ? std::min(kNoLimit, facts.units(std::min(back, std::ldexp(1.0, facts.unit_log2 + 60))))
-                            : kNoLimit);
     // Several ways: none may be charged twice, so the value has a cost of its own only when its makers make nothing
     // else.
     Units cost = kNoLimit;
-    for (const OpId o : info.makers) {
-      if (single.back()) break;
-      const bool alone = facts.writes[o.index()].size() == 1 && !p.ops[o].once && !homed;
+    for (const OpId o : facts.values[v].makers) {
+      if (single(static_cast<int>(v))) break;
+      const bool alone = facts.writes[o.index()].size() == 1 && !p.ops[o].once && !homed[v];
       cost = std::min(cost, alone && !facts.necessary[o.index()] ? facts.units(facts.least[o.index()]) : 0);
     }
     maker_cost.push_back(cost);
   }
-}
-
-Bytes CutBounds::Frame::forced_extra(OpId op) const {
-  Bytes least = std::numeric_limits<Bytes>::max();
-  for (std::size_t i = 0; i < problem.ops[op].impls.size(); ++i) {
-    const Impl& impl = problem.ops[op].impls[i];
-    Bytes sum = problem.rounded(impl.workspace, device);
-    for (std::size_t w = 0; w < impl.writes.size(); ++w) {
-      const int v = facts.value_of[impl.writes[w].index()][facts.versions_.write[op.index()][i][w]];
-      const bool takes_over = std::any_of(impl.in_place.begin(), impl.in_place.end(),
-                                          [&](const InPlace& pair) { return pair.out == impl.writes[w]; });
-      if (takes_over || facts.values[v].version > 0 || !single[v]) continue;
-      sum += size[v];
-    }
-    least = std::min(least, sum);
-  }
-  return least;
 }
 
 // Where every op first runs relative to the instant, and what is needed after it.
@@ -165,46 +111,22 @@ void CutBounds::Frame::set_instant(OpId op) {
       now.side[o] = facts.position[o] <= facts.position[op.index()] ? Side::kBefore : Side::kAfter;
     }
   } else {
-    // Backwards: whoever alone makes what these read. Forwards: whoever must read what these alone make. Versions: the
-    // op that overwrites comes after everyone who must read the old version.
-    std::vector<std::size_t> open{op.index()};
-    std::vector<char> seen(n, 0);
-    while (!open.empty()) {
-      const std::size_t o = open.back();
-      open.pop_back();
-      for (const int v : facts.reads[o]) {
-        if (!single[v]) continue;
-        const std::size_t m = facts.values[v].makers[0].index();
-        if (seen[m] || m == op.index()) continue;
-        seen[m] = 1;
-        now.side[m] = Side::kBefore;
-        open.push_back(m);
-      }
-    }
-    std::vector<char> after(n, 0);
-    after[op.index()] = 1;
-    for (const OpId id : problem.order) {
-      const std::size_t o = id.index();
-      if (after[o] || seen[o]) continue;
-      for (const int v : facts.reads[o]) {
-        if (single[v] && after[facts.values[v].makers[0].index()]) after[o] = 1;
-      }
+    const std::vector<char> before = reach(op, false), after = reach(op, true);
+    for (std::size_t o = 0; o < n; ++o) {
       if (after[o]) now.side[o] = Side::kAfter;
+      if (before[o]) now.side[o] = Side::kBefore;
     }
-    now.side[op.index()] = Side::kBefore;
   }
   now.held.assign(facts.values.size(), 0);
   now.needed.assign(facts.values.size(), 0);
   const Bytes budget = *problem.devices[device].budget;
-  now.room = budget - fixed_bytes - forced_extra(op);
+  now.room = budget - fixed_bytes - least_extra(op);
   for (const int v : facts.reads[op.index()]) {
     now.held[v] = 1;
     now.room -= size[v];
   }
   for (std::size_t v = 0; v < facts.values.size(); ++v) {
-    const Buffer& buffer = problem.buffers[facts.values[v].buffer];
-    const bool here = buffer.home ? *buffer.home == device : problem.devices.size() == 1;
-    if (facts.values[v].at_end && here) now.needed[v] = 1;
+    if (needed_at_end[v]) now.needed[v] = 1;
     for (const OpId r : readers[v]) {
       if (now.side[r.index()] == Side::kAfter && facts.necessary[r.index()]) now.needed[v] = 1;
     }
@@ -213,7 +135,7 @@ void CutBounds::Frame::set_instant(OpId op) {
 
 Units CutBounds::Frame::keep_capacity(int value, Units mu) const {
   const Wide price = static_cast<Wide>(mu) * size[value];
-  return static_cast<Units>(std::min<Wide>(std::min<Wide>(price, kNoLimit), copy_back[value]));
+  return static_cast<Units>(std::min<Wide>(std::min<Wide>(price, kNoLimit), copy_back(value)));
 }
 
 void CutBounds::Frame::build(Units mu) {
@@ -239,7 +161,7 @@ void CutBounds::Frame::build(Units mu) {
     }
     if (cost > 0) arcs.run[o] = flow.add(0, op_node(o), cost);
     arcs.read[o].assign(facts.reads[o].size(), -1);
-    if (!on_device[o]) continue;
+    if (!here[o]) continue;
     for (std::size_t r = 0; r < facts.reads[o].size(); ++r) {
       const int v = facts.reads[o][r];
       if (!now.held[v]) arcs.read[o][r] = flow.add(value_node(v), op_node(o), kNoLimit);
@@ -250,7 +172,7 @@ void CutBounds::Frame::build(Units mu) {
     const Units capacity = keep_capacity(v, mu);
     if (now.needed[v]) arcs.need[v] = flow.add(value_node(v), 1, kNoLimit);
     if (capacity == 0) continue;
-    if (single[v]) {
+    if (single(v)) {
       const int o = facts.values[v].makers[0].value;
       if (!done(o)) arcs.keep[v] = flow.add(op_node(o), value_node(v), capacity);
       continue;
@@ -271,9 +193,9 @@ Wide CutBounds::Frame::solve(Units mu, Bytes* kept) {
   *kept = 0;
   for (int v = 0; v < n_values; ++v) {
     if (arcs.keep[v] < 0) continue;
-    const int from = single[v] ? 2 + facts.values[v].makers[0].value : 2 + n_ops + n_values + v;
+    const int from = single(v) ? 2 + facts.values[v].makers[0].value : 2 + n_ops + n_values + v;
     if (!flow.reached(from) || flow.reached(2 + n_ops + v)) continue;
-    if (static_cast<Wide>(mu) * size[v] > copy_back[v]) continue;
+    if (static_cast<Wide>(mu) * size[v] > copy_back(v)) continue;
     *kept += size[v];
   }
   return value;
@@ -391,7 +313,7 @@ CutBounds::Cut CutBounds::evaluate(OpId op) {
   Frame& f = *f_;
   Cut cut;
   cut.op = op;
-  if (!f.on_device[op.index()] || !f.facts.necessary[op.index()]) {
+  if (!f.here[op.index()] || !f.facts.necessary[op.index()]) {
     cut.seconds = seconds_down(f.facts.floor_units, f.facts.unit_log2);
     return cut;
   }
@@ -439,7 +361,7 @@ std::vector<OpId> CutBounds::promising() const {
   std::vector<std::pair<Bytes, int>> above;  // load, position
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto* c = std::get_if<Compute>(&steps[i]);
-    if (c == nullptr || !f.on_device[c->op.index()] || !f.facts.necessary[c->op.index()]) continue;
+    if (c == nullptr || !f.here[c->op.index()] || !f.facts.necessary[c->op.index()]) continue;
     const Bytes load = sim.held[f.device.index()][i];
     if (load > budget) above.emplace_back(load, f.facts.position[c->op.index()]);
   }

@@ -28,8 +28,7 @@
 #include <vector>
 
 #include "neaptide/milp/model.hpp"
-#include "neaptide/plan/facts.hpp"
-#include "neaptide/plan/plan.hpp"
+#include "neaptide/plan/cuts_frame.hpp"
 
 namespace neaptide::plan {
 
@@ -57,44 +56,6 @@ struct CutsKey {
   Kind kind;
   int a = -1, b = -1, c = -1, d = -1;
   friend auto operator<=>(const CutsKey&, const CutsKey&) = default;
-};
-
-/// What does not change with the instants.
-class CutsFrame {
- public:
-  /// The problem must be sound and outlive this; the device needs a budget.
-  CutsFrame(const Problem& problem, DeviceId device, BoundScope scope);
-
-  const Problem& problem;
-  Facts facts;
-  DeviceId device;
-  BoundScope scope;
-  std::vector<char> here;                    // by op: every implementation runs on the device
-  std::vector<Bytes> size;                   // by value: 0 where it never counts
-  std::vector<char> homed;                   // by value
-  std::vector<char> needed_at_end;           // by value: on this device
-  std::vector<Units> back, away;             // by value: seconds of the copies; kNoLimit: none
-  std::vector<std::vector<int>> stands_for;  // [op][impl]: the implementation that dominates it, or itself
-  std::vector<std::vector<std::vector<int>>> impl_reads, impl_writes;  // [op][impl]: values that count
-  Bytes fixed_bytes = 0;
-
-  /// Whether an instant may be the first run of the op: no plan avoids it, and it always runs here.
-  bool may_cut(OpId op) const { return facts.necessary[op.index()] && here[op.index()]; }
-  /// Whether every plan of the scope first runs a before b.
-  bool before(OpId a, OpId b) const;
-  /// Intervals in which each op may first run, for instants in order; [op] -> {least, most}.
-  std::vector<std::array<int, 2>> first_runs(const std::vector<OpId>& cuts) const;
-  /// Bytes that tau's first run adds by an implementation beside what it reads.
-  Bytes extra(OpId op, int impl) const;
-  /// Bytes that any run needs on the device which `impl` may stand for.
-  Bytes working_set(OpId op, int impl) const;
-  /// Every implementation's reads.
-  const std::vector<int>& common_reads(OpId op) const { return common_[op.index()]; }
-
- private:
-  std::vector<char> reach(OpId op, bool forwards) const;
-  std::vector<std::vector<int>> common_;
-  std::vector<std::vector<int>> followers_;  // by op: ops that must read what it alone makes
 };
 
 struct CutsRow {

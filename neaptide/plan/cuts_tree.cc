@@ -45,11 +45,7 @@ Bytes CutsTree::room_taken(int column) const {
   if (key.kind == CutsKey::kHeld) return m_.frame.size[key.a];
   if (key.kind != CutsKey::kFirst) return 0;
   const OpId tau = m_.cuts[key.a];
-  Bytes least = m_.frame.extra(tau, key.b);
-  for (std::size_t i = 0; i < m_.frame.stands_for[tau.index()].size(); ++i) {
-    least = std::min(least, m_.frame.extra(tau, static_cast<int>(i)));
-  }
-  return m_.frame.extra(tau, key.b) - least;
+  return m_.frame.extra(tau, key.b) - m_.frame.least_extra(tau);
 }
 
 void CutsTree::fix(const std::vector<std::pair<int, char>>& fixed) {

@@ -10,6 +10,7 @@
 #include "neaptide/base/json.hpp"
 #include "neaptide/plan/answer.hpp"
 #include "neaptide/plan/bounds.hpp"
+#include "neaptide/plan/facts.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/simulate.hpp"
 
@@ -208,9 +209,9 @@ class Asking {
     return hint;
   }
 
-  /// Its own bound says that no plan is cheap enough.
+  /// Its own bound says that no plan is cheap enough; a solver's word alone excludes nothing.
   static bool excluded_by(const std::optional<Plan>& plan, Seconds limit) {
-    return plan && plan->lower_bound && plan->lower_bound->seconds > limit;
+    return plan && plan->lower_bound && plan->lower_bound->vouched_by.empty() && plan->lower_bound->seconds > limit;
   }
 
   Options options(Seconds enough, std::vector<Step> start, std::int64_t effort) {
@@ -324,7 +325,6 @@ class Asking {
 
 /// The value at `batch` on the line through (one_batch, one) and (two_batch, two), rounded up.
 Bytes on_line(Bytes one, Bytes two, const BatchFamily& f, std::int64_t batch, const std::string& what) {
-  __extension__ typedef __int128 Wide;
   Wide top = static_cast<Wide>(two - one) * (batch - f.one_batch), bottom = f.two_batch - f.one_batch;
   if (bottom < 0) {
     top = -top;

@@ -8,6 +8,7 @@
 #include "neaptide/base/json.hpp"
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/energy.hpp"
+#include "neaptide/plan/facts.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/planners/neaptide.hpp"
 #include "neaptide/plan/simulate.hpp"
@@ -25,7 +26,6 @@ bool at_most(double a, double b) { return a <= b * (1 + kSame); }
 
 /// a + (b - a) x i / n, exactly rounded down.
 Bytes between(Bytes a, Bytes b, std::int64_t i, std::int64_t n) {
-  __extension__ using Wide = __int128;
   return n == 0 ? a : static_cast<Bytes>(a + static_cast<Wide>(b - a) * i / n);
 }
 
