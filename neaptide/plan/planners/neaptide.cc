@@ -294,6 +294,7 @@ class Run {
       if (!closed_) take_others();
     }
     bound_ = prover.bound();
+    vouched_ = prover.vouched();
     bound_seconds_ = bound_->seconds;
     for (auto& s : searches_) {
       if (prover.has_best()) s->offer(prover.best());
@@ -310,6 +311,9 @@ class Run {
     Plan plan = answer(problem_, steps_of(problem_, model_, answer_.actions.empty() ? best().best() : answer_));
     ensure(!plan.steps.empty(), "the search's schedule fits, but its steps do not");
     plan.lower_bound = bound_;
+    // A solver's word, unless a plan shows that it is wrong.
+    const bool believed = vouched_ && vouched_->seconds > bound_->seconds && vouched_->seconds < plan.cost.seconds;
+    if (believed) plan.lower_bound = vouched_;
     if (interrupted_.load()) plan.stopped_by = "interrupt";
     if (out_of_time_.load()) plan.stopped_by = "time";
     if (out_of_time_.load()) plan.status = Status::kTimeLimit;
@@ -383,7 +387,7 @@ class Run {
   Clock::time_point begin_;
   std::int64_t ticks_;
   std::vector<std::unique_ptr<Search>> searches_;
-  std::optional<LowerBound> bound_;
+  std::optional<LowerBound> bound_, vouched_;
   std::atomic<double> bound_seconds_{0};
   bool others_taken_ = false;
   tide::Sequence answer_;  // when it is known to be the best

@@ -165,4 +165,15 @@ bool Search::need(int cell, int target, int before, Mode mode, int depth) {
   return good;
 }
 
+// The step by another implementation, after the chain just made.
+Search::Candidate Search::replacement(int node, int action) const {
+  Candidate c;
+  c.before = node;
+  c.replace_node = node;
+  c.replace_action = action;
+  c.chain = chain_;
+  c.upgrades = upgrades_;
+  return c;
+}
+
 }  // namespace neaptide::plan::tide

@@ -20,7 +20,8 @@ constexpr int kSuggestions = 30;                 // that share the ticks, about
 
 }  // namespace
 
-LowerBound Prover::floor_of(const Problem& problem) { return floor_bound(problem); }
+Prover::Prover(const Problem& problem, const Model& model, const Switches& switches, std::uint64_t seed)
+    : problem_(problem), model_(model), switches_(switches), seed_(seed), bound_(floor_bound(problem)) {}
 
 bool Prover::closed() const { return bound_.seconds >= best_seconds_ * (1 - kSame); }
 
@@ -50,9 +51,8 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   ways.solver_seconds = solver_seconds;
   ways.improve = [&](const std::vector<Compute>& runs) { return try_out(runs, ticks / kSuggestions); };
   keep(several.prove(first, best_seconds_, ways));
-  // A solver's word alone counts only where it says clearly more.
   const auto& vouched = several.vouched();
-  if (vouched && vouched->seconds > bound_.seconds * (1 + kClearlyMore)) bound_ = *vouched;
+  if (vouched && vouched->seconds > bound_.seconds * (1 + kClearlyMore)) vouched_ = vouched;
   if (scope == BoundScope::kThisOrder || closed()) return;
   // In the given order the model says more. Its bound does not hold here, but the plans that it suggests do.
   MultiCut in_order(problem_, device, BoundScope::kThisOrder);

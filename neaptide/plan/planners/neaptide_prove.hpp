@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "neaptide/plan/planners/neaptide_search.hpp"
 
@@ -15,13 +16,15 @@ namespace neaptide::plan::tide {
 class Prover {
  public:
   /// All must outlive it.
-  Prover(const Problem& problem, const Model& model, const Switches& switches, std::uint64_t seed)
-      : problem_(problem), model_(model), switches_(switches), seed_(seed), bound_(floor_of(problem)) {}
+  Prover(const Problem& problem, const Model& model, const Switches& switches, std::uint64_t seed);
 
   /// `known`: seconds of the best plan so far; reaching it, or a better one of its own, ends the work.
   void run(Seconds known, std::int64_t ticks);
 
+  /// Certified.
   const LowerBound& bound() const { return bound_; }
+  /// What only a solver vouches for, where that is clearly more. It closes nothing.
+  const std::optional<LowerBound>& vouched() const { return vouched_; }
   /// A plan cheaper than the known one.
   bool has_best() const { return !best_.actions.empty(); }
   const Sequence& best() const { return best_; }
@@ -34,7 +37,6 @@ class Prover {
   std::function<double()> solver_seconds = [] { return 0.0; };
 
  private:
-  static LowerBound floor_of(const Problem& problem);
   void prove_on(DeviceId device, std::int64_t ticks);
   Seconds try_out(const std::vector<Compute>& runs, std::int64_t ticks);
 
@@ -43,6 +45,7 @@ class Prover {
   const Switches& switches_;
   std::uint64_t seed_;
   LowerBound bound_;
+  std::optional<LowerBound> vouched_;
   Sequence best_;
   Seconds best_seconds_ = 0;  // of the known plan or a better one
 };

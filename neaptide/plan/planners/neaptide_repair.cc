@@ -200,12 +200,7 @@ void Search::consider_replacement(int track, int node) {
     bool good = true;
     for (const int r : m_.actions[other].reads) good = good && need(r, -1, node, Mode::kFitting, 0);
     if (!good) continue;
-    Candidate c;
-    c.before = node;
-    c.replace_node = node;
-    c.replace_action = other;
-    c.chain = chain_;
-    c.upgrades = upgrades_;
+    Candidate c = replacement(node, other);
     const std::size_t mark = s_.mark();
     const double before = s_.seconds();
     if (apply(c)) {

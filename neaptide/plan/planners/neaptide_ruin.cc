@@ -58,13 +58,7 @@ bool Search::swap_with_support(int node, int action, Mode mode) {
   for (const int r : m_.actions[action].reads) {
     if (!need(r, -1, node, mode, 0)) return false;
   }
-  Candidate c;
-  c.before = node;
-  c.replace_node = node;
-  c.replace_action = action;
-  c.chain = chain_;
-  c.upgrades = upgrades_;
-  return apply(c);
+  return apply(replacement(node, action));
 }
 
 bool Search::try_swap(int node, int action) {

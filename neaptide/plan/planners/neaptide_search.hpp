@@ -123,6 +123,7 @@ class Search {
   void consider_paging(int track, int node, const Gap& gap);
   void consider_replacement(int track, int node);
   void offer(Candidate&& c);
+  Candidate replacement(int node, int action) const;
   bool apply(const Candidate& c);
   void begin_chain();
   bool need(int cell, int target, int before, Mode mode, int depth);
