@@ -1,6 +1,8 @@
 // A problem file for tests of the verbs that plan.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <vector>
 
@@ -40,6 +42,14 @@ inline std::string chain(int n) {
   const std::string to = path("chain.json");
   write_file_atomically(to, json_text(root));
   return to;
+}
+
+/// "forged.json": the keep-all plan in "plan.json" without its fourth step, so that something reads what is not there.
+inline void forge_plan(const std::string& problem) {
+  ASSERT_EQ(run({"plan", problem, "--planner", "keep-all", "-o", "plan.json"}).code, 0);
+  Json plan = parse_json(read_file(path("plan.json")), "plan");
+  plan["steps"].erase(3);
+  write_file_atomically(path("forged.json"), json_text(plan));
 }
 
 }  // namespace neaptide::testing_cli

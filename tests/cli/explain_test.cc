@@ -62,10 +62,7 @@ TEST(Explain, WhyNothingFits) {
 
 TEST(Explain, APlanThatBreaksARule) {
   const std::string problem = chain(8);
-  ASSERT_EQ(run({"plan", problem, "--planner", "keep-all", "-o", "plan.json"}).code, 0);
-  Json plan = parse_json(read_file(path("plan.json")), "plan");
-  plan["steps"].erase(3);
-  write_file_atomically(path("forged.json"), json_text(plan));
+  forge_plan(problem);
   EXPECT_EQ(run({"explain", problem, "forged.json"}).code, 6);
   const Result both = run({"explain", problem, "plan.json", "--budget", "50%"});
   EXPECT_EQ(both.code, 2);

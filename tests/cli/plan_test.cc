@@ -180,10 +180,7 @@ TEST(Plan, BadProblemsAndPlans) {
 
 TEST(Plan, AForgedPlanIsFoundOut) {
   const std::string problem = chain(8);
-  ASSERT_EQ(run({"plan", problem, "--planner", "keep-all", "-o", "plan.json"}).code, 0);
-  Json plan = parse_json(read_file(path("plan.json")), "plan");
-  plan["steps"].erase(3);
-  write_file_atomically(path("forged.json"), json_text(plan));
+  forge_plan(problem);
   const Result r = run({"verify", problem, "forged.json"});
   EXPECT_EQ(r.code, 6);
   EXPECT_THAT(r.err, HasSubstr("breaks"));

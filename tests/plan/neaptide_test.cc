@@ -14,6 +14,7 @@
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/verify.hpp"
 #include "tests/plan/random_problem.hpp"
+#include "tests/plan/tight.hpp"
 
 namespace neaptide::plan {
 namespace {
@@ -110,24 +111,15 @@ TEST(NeaptideSchedule, LoadMatchesTheReplayAndUndoRestoresIt) {
   }
 }
 
-/// Between the floor of every plan and the keep-all peak.
-Options tight(const Problem& p, double part) {
-  const Bytes low = smallest_peak(p, DeviceId(0)).bytes;
-  const Bytes high = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
-  Options o;
-  o.budgets["d0"] = low + static_cast<Bytes>(part * static_cast<double>(std::max<Bytes>(0, high - low)));
-  o.effort = 20'000;
-  return o;
-}
-
 TEST(Neaptide, PlansAreLegalAndBoundsAreCertified) {
   int n_feasible = 0, n_all = 0;
   for (const RandomProblem& kind : kinds()) {
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
       const Problem p = random_problem(seed, kind);
       ASSERT_EQ(check(p), std::vector<std::string>{});
       for (const double part : {0.0, 0.3, 0.7}) {
-        const Options o = tight(p, part);
+        Options o = tight(p, part);
+        o.effort = 60'000;
         const Plan plan = make_plan(p, "neaptide", o);  // throws unless plan::verify accepts it
         ++n_all;
         if (plan.infeasible) continue;

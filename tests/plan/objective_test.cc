@@ -17,6 +17,7 @@
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/verify.hpp"
 #include "tests/plan/random_problem.hpp"
+#include "tests/plan/tight.hpp"
 
 namespace neaptide::plan {
 namespace {
@@ -36,15 +37,6 @@ Problem with_joules(Problem p, std::uint64_t seed) {
     }
   }
   return p;
-}
-
-Options tight(const Problem& p, double part) {
-  const Bytes low = smallest_peak(p, DeviceId(0)).bytes;
-  const Bytes high = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
-  Options o;
-  o.budgets["d0"] = low + static_cast<Bytes>(part * static_cast<double>(std::max<Bytes>(0, high - low)));
-  o.effort = 20'000;
-  return o;
 }
 
 TEST(Energy, OptimumLiesBetweenBoundAndPlan) {

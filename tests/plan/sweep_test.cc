@@ -10,6 +10,7 @@
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/verify.hpp"
 #include "tests/plan/random_problem.hpp"
+#include "tests/plan/tight.hpp"
 
 namespace neaptide::plan {
 namespace {
@@ -19,15 +20,6 @@ std::vector<RandomProblem> kinds() {
           {.n_ops = 12, .implementations = false, .homes = false},
           {.n_ops = 10, .n_devices = 2},
           {.n_ops = 10, .host = true}};
-}
-
-Options tight(const Problem& p, double part) {
-  const Bytes low = smallest_peak(p, DeviceId(0)).bytes;
-  const Bytes high = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
-  Options o;
-  o.budgets["d0"] = low + static_cast<Bytes>(part * static_cast<double>(std::max<Bytes>(0, high - low)));
-  o.effort = 20'000;
-  return o;
 }
 
 TEST(Start, AGivenPlanThatFitsIsNeverMadeWorse) {
