@@ -12,8 +12,8 @@ FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", f"-I{ROOT}", "-x", "
 
 def sdk_includes():
     venv = pathlib.Path(os.environ.get("NEAPTIDE_VENV") or ROOT / "build/venv")
-    generated = sorted(ROOT.glob("build/*/parts/onnx/proto"))
-    return [f"-I{venv / 'include'}"] + [f"-I{folder}" for folder in generated[:1]]
+    generated = sorted(ROOT.glob("build/*/parts/onnx/proto/**/onnx.pb.h"))  # of any build that got so far
+    return [f"-I{venv / 'include'}"] + [f"-I{header.parent}" for header in generated[:1]]
 
 
 def compiles(header):
