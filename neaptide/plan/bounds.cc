@@ -231,7 +231,9 @@ Wide CutBounds::Frame::maximise(Units mu_start, Units* mu_best) {
   low.slope = std::max(low.slope, all);
   Units mu = std::max<Units>(1, mu_start);
   Line high = line(mu);
-  const Wide hopeless = Wide{1} << 59;  // above the sum of all costs
+  Wide hopeless = Wide{1} << 59;  // above the sum of all costs
+  for (std::size_t v = 0; v < size.size(); ++v)
+    hopeless += copy_back(static_cast<int>(v)) < kNoLimit ? copy_back(static_cast<int>(v)) : 0;
   while (high.slope > room) {
     low = high;
     infeasible_here = best > hopeless;

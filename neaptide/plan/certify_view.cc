@@ -163,6 +163,8 @@ std::vector<bool> View::followers(std::size_t op) const {
   return in;
 }
 
+Exact View::copying(Seconds s) const { return units(std::min(s, std::ldexp(1.0, unit_log2_ + 59))); }
+
 Exact View::copy_in(const Value& v) const {
   std::optional<Seconds> least;
   for (std::size_t d = 0; d < p_.devices.size(); ++d) {
@@ -170,8 +172,7 @@ Exact View::copy_in(const Value& v) const {
     const auto s = copy_seconds(p_, BufferId(v.first), DeviceId(d), device_);
     if (s && (!least || *s < *least)) least = s;
   }
-  if (!least || std::ldexp(*least, -unit_log2_) >= 1e18 || copy_out(v) == kUnlimited) return kUnlimited;
-  return units(*least);
+  return least && copy_out(v) != kUnlimited ? copying(*least) : Exact{kUnlimited};
 }
 
 Exact View::copy_out(const Value& v) const {
@@ -184,7 +185,7 @@ Exact View::copy_out(const Value& v) const {
     const auto s = copy_seconds(p_, BufferId(v.first), device_, DeviceId(d));
     if (s && (!least || *s < *least)) least = s;
   }
-  return least && std::ldexp(*least, -unit_log2_) < 1e18 ? units(*least) : Exact{kUnlimited};
+  return least ? copying(*least) : Exact{kUnlimited};
 }
 
 }  // namespace neaptide::plan::certificate

@@ -74,6 +74,8 @@ class View {
   DeviceId device_;
 
  private:
+  /// A copy of that time, however long: more than all ops together is charged as just that.
+  Exact copying(Seconds s) const;
   void gather();
   void mark_necessary();
 };

@@ -84,8 +84,8 @@ CutsFrame::CutsFrame(const Problem& p, DeviceId d, BoundScope s) : problem(p), f
     const bool made_here = (!homed[v] || p.buffers[info.buffer].home == device) &&
                            std::all_of(info.makers.begin(), info.makers.end(), [&](OpId o) { return here[o.index()]; });
     const auto units = [&](Seconds t) {
-      const double most = std::ldexp(1.0, facts.unit_log2 + 59);  // more than all ops together
-      return t < most ? facts.units(t) : kNoLimit;
+      const double most = std::ldexp(1.0, facts.unit_log2 + 59);  // more than all ops together; to charge less is valid
+      return std::isinf(t) ? kNoLimit : facts.units(std::min(t, most));
     };
     back.push_back(units(in));
     away.push_back(made_here ? units(out) : 0);

@@ -45,6 +45,10 @@ std::vector<Kind> kinds() {
   add("ways", [](RandomProblem& s) { s.ways = true, s.once = false; });
   add("devices", [](RandomProblem& s) { s.n_ops = 5, s.n_devices = 2, s.implementations = s.copies = true; });
   add("paging", [](RandomProblem& s) { s.n_ops = 5, s.host = s.homes = s.copies = true; });
+  add("long copies", [](RandomProblem& s) {
+    s.n_ops = 6, s.host = s.homes = s.copies = true;
+    s.slowest_link = 60, s.most_seconds = 2;
+  });
   add("zeros", [](RandomProblem& s) { s.zeros = s.implementations = s.homes = true; });
   add("ties", [](RandomProblem& s) { s.most_bytes = 1, s.most_seconds = 0, s.homes = true; });
   add("huge", [](RandomProblem& s) {

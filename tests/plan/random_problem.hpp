@@ -26,6 +26,7 @@ struct RandomProblem {
   bool optional_outputs = true;  // a second output that only some implementation writes, and another op may read
   bool chain = false;            // op i reads only op i - 1 (forward and backward halves when even)
   bool copies = false;           // some buffers have copy seconds of their own, and links differ
+  int slowest_link = 3;          // times slower than the fastest, where copies differ
   bool energy = false;           // joules everywhere
   bool zeros = false;            // one size in four and one cost in four is zero
   int most_bytes = 20;
@@ -73,7 +74,7 @@ class RandomProblemMaker {
     for (int a = 0; a < n; ++a) {
       for (int b = 0; b < n; ++b) {
         if (a == b) continue;
-        const int slower = shape_.copies ? 1 + below(3) : 1;
+        const int slower = shape_.copies ? 1 + below(shape_.slowest_link) : 1;
         Link link{.from = DeviceId(a), .to = DeviceId(b), .latency = 0.5 * slower * shape_.second_unit};
         link.bytes_per_second = 4.0 * static_cast<double>(shape_.byte_unit) / (slower * shape_.second_unit);
         p_.links.push_back(link);
