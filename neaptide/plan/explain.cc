@@ -367,9 +367,9 @@ Refusal explain_infeasible(const Problem& problem, const Plan& plan) {
   }
   std::stable_sort(r.impls.begin(), r.impls.end(),
                    [](const Refusal::Need& a, const Refusal::Need& b) { return a.bytes < b.bytes; });
-  if (!r.impls.empty() && r.budget && *r.budget > r.homes && r.impls.front().bytes > r.homes) {
-    r.batch =
-        std::min(1.0, static_cast<double>(*r.budget - r.homes) / static_cast<double>(r.impls.front().bytes - r.homes));
+  const Bytes needed = r.impls.empty() ? 0 : std::max(r.why.proved, r.impls.front().bytes);
+  if (r.budget && *r.budget > r.homes && needed > r.homes) {
+    r.batch = std::min(1.0, static_cast<double>(*r.budget - r.homes) / static_cast<double>(needed - r.homes));
   }
   return r;
 }

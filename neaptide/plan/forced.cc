@@ -4,6 +4,8 @@
 #include <limits>
 #include <set>
 
+#include "neaptide/plan/once_peak.hpp"
+
 namespace neaptide::plan {
 namespace {
 
@@ -111,6 +113,8 @@ Forced smallest_peak(const Problem& problem, DeviceId device) {
     }
     if (least && least->bytes > best.bytes) best = std::move(*least);
   }
+  OncePeak held = once_peak(problem, device, best.bytes);
+  if (held.op.valid()) best = {held.bytes, held.op, std::move(held.buffers)};
   return best;
 }
 

@@ -1,4 +1,5 @@
-// What no plan can avoid: the ops that must run, their cheapest time, and the memory that one op needs by itself.
+// What no plan can avoid: the ops that must run, their cheapest time, and the memory that some instant takes: what one
+// op needs by itself, and what runs once and must be kept across it (once_peak.hpp).
 //
 //   for (const Device& d : ...) Bytes least = smallest_peak(problem, d).bytes;   // no plan has a smaller peak on d
 #pragma once
@@ -25,7 +26,7 @@ struct Forced {
 };
 Forced working_set(const Problem& problem, OpId op, const Impl& impl);
 
-/// The largest of the working sets that no plan avoids on this device. No plan has a smaller peak there.
+/// The most that an instant which no plan avoids takes on this device: no plan has a smaller peak there.
 Forced smallest_peak(const Problem& problem, DeviceId device);
 
 /// When some necessary op fits in no implementation: where, how much, and why. Otherwise nothing is proved.

@@ -215,7 +215,7 @@ TEST(Explain, ARefusalAddsUp) {
       const Impl& impl = p.ops[r.op].impls[static_cast<std::size_t>(need.impl)];
       EXPECT_EQ(need.bytes, working_set(p, r.op, impl).bytes);
     }
-    EXPECT_EQ(r.impls.front().bytes, r.why.proved);
+    EXPECT_LE(r.impls.front().bytes, r.why.proved);  // what is held for later ops may come on top
     if (r.batch) {
       const double shrunk = static_cast<double>(r.homes) + *r.batch * static_cast<double>(r.why.proved - r.homes);
       EXPECT_NEAR(shrunk, static_cast<double>(*r.budget), 1e-6 * static_cast<double>(*r.budget) + 1e-9);

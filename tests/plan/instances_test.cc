@@ -7,6 +7,7 @@
 #include "neaptide/plan/planner.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "tests/plan/shared_data.hpp"
+#include "tests/plan/tight.hpp"
 
 namespace neaptide::plan {
 namespace {
@@ -28,7 +29,9 @@ TEST_P(Instance, KeepAllHasTheStatedPeakAndTime) {
     EXPECT_NEAR(sim.cost.seconds, reference["total_seconds"].get<double>(), 1e-9);
   }
   if (reference.contains("min_need") && reference["min_need"].is_number()) {
-    EXPECT_LE(smallest_peak(problem, DeviceId(0)).bytes, reference["min_need"].get<Bytes>());
+    EXPECT_LE(largest_working_set(problem), reference["min_need"].get<Bytes>());
+    EXPECT_GE(smallest_peak(problem, DeviceId(0)).bytes, largest_working_set(problem));
+    EXPECT_LE(smallest_peak(problem, DeviceId(0)).bytes, sim.peak[DeviceId(0)]);
   }
 }
 

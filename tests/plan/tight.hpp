@@ -1,7 +1,8 @@
-// Budgets that make a planner work.
+// Budgets that make a planner work, and what one op takes alone.
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/planner.hpp"
@@ -17,6 +18,21 @@ inline Options tight(const Problem& p, double part) {
   o.budgets["d0"] = low + static_cast<Bytes>(part * static_cast<double>(std::max<Bytes>(0, high - low)));
   o.effort = 20'000;
   return o;
+}
+
+/// On the first device: the most that one op needs by itself there.
+inline Bytes largest_working_set(const Problem& p) {
+  Bytes largest = 0;
+  const auto needed = necessary_ops(p);
+  for (const OpId op : p.order) {
+    std::optional<Bytes> least;
+    for (const Impl& i : p.ops[op].impls) {
+      const Bytes bytes = i.device == DeviceId(0) ? working_set(p, op, i).bytes : 0;
+      least = std::min(least.value_or(bytes), bytes);
+    }
+    if (needed[op]) largest = std::max(largest, *least);
+  }
+  return largest;
 }
 
 }  // namespace neaptide::plan
