@@ -75,6 +75,111 @@ class Chooser {
   std::vector<int> last_read_;  // position of the last op whose first implementation reads the buffer
 };
 
+/// Watches every value along the order: when it is used, and for how long it could be had again.
+class Watcher {
+ public:
+  Watcher(const Problem& problem, const Choice& choice)
+      : p_(problem),
+        choice_(choice),
+        overwritten_(problem.buffers.size(), kForever),
+        open_(overwritten_),
+        last_(problem.buffers.size(), -1) {
+    const std::size_t n = problem.buffers.size();
+    u_.writer = IdVector<BufferTag, OpId>(n);
+    u_.readers = IdVector<BufferTag, std::vector<int>>(n);
+    u_.droppable = IdVector<BufferTag, bool>(n, false);
+    u_.until = IdVector<BufferTag, int>(n, -1);
+    u_.position = IdVector<OpTag, int>(problem.ops.size(), -1);
+  }
+
+  /// A value may be dropped when it can be had again until its last use. How long that is depends on which other values
+  /// may be dropped: what is made from them is made again as well, and then reads it once more. So the late values are
+  /// judged first, as if all that they are made from could be dropped; those that are made too close to an update stay
+  /// (gradients, as a rule), and what they read is not asked for again. Then the values that lost by that assumption
+  /// are judged once more: letting one of them go harms no other, for it asks of its inputs no more than it can get.
+  Uses run() {
+    note_uses();
+    close_ways([](BufferId) { return true; });
+    find_last([this](BufferId b) { return open_[b.index()] > last_[b.index()]; });
+    close_ways([this](BufferId b) { return u_.droppable[b] || ways_ > last_[b.index()]; });
+    find_last([this](BufferId b) { return static_cast<bool>(u_.droppable[b]); });
+    for (std::size_t b = 0; b < last_.size(); ++b) u_.until[BufferId(b)] = last_[b];
+    return std::move(u_);
+  }
+
+ private:
+  const Impl* impl_at(std::size_t i) const {
+    const int k = choice_[p_.order[i]];
+    return k < 0 ? nullptr : &p_.ops[p_.order[i]].impls[static_cast<std::size_t>(k)];
+  }
+
+  void note_uses() {
+    for (std::size_t i = 0; i < p_.order.size(); ++i) {
+      const OpId op = p_.order[i];
+      const int here = static_cast<int>(i);
+      u_.position[op] = here;
+      const Impl* impl = impl_at(i);
+      if (impl == nullptr) continue;
+      for (BufferId b : impl->reads) u_.readers[b].push_back(here);
+      for (BufferId b : impl->writes) {
+        if (!p_.buffers[b].home && !u_.writer[b].valid()) {
+          u_.writer[b] = op;
+        } else if (p_.ops[op].once) {
+          overwritten_[b.index()] = std::min(overwritten_[b.index()], here);
+        }
+      }
+    }
+  }
+
+  /// One version, made by an op that may run again.
+  bool candidate(BufferId b, OpId op) const {
+    return u_.writer[b] == op && !p_.ops[op].once && !p_.buffers[b].keep && overwritten_[b.index()] == kForever;
+  }
+
+  /// Along the order: the position from which a value cannot be had any more, when those chosen are dropped.
+  template <typename F>
+  void close_ways(const F& chosen) {
+    open_ = overwritten_;
+    for (std::size_t i = 0; i < p_.order.size(); ++i) {
+      const Impl* impl = impl_at(i);
+      if (impl == nullptr) continue;
+      ways_ = kForever;
+      for (BufferId b : impl->reads) ways_ = std::min(ways_, open_[b.index()]);
+      for (BufferId b : impl->writes) ways_ = std::min(ways_, overwritten_[b.index()]);
+      for (BufferId b : impl->writes) {
+        if (!candidate(b, p_.order[i]) || !chosen(b)) continue;
+        open_[b.index()] = ways_;
+        u_.droppable[b] = true;
+      }
+    }
+  }
+
+  /// Against the order: the last use of every value, when those that pass are dropped and made again.
+  template <typename F>
+  void find_last(const F& passes) {
+    std::fill(last_.begin(), last_.end(), -1);
+    for (std::size_t i = p_.order.size(); i-- > 0;) {
+      const Impl* impl = impl_at(i);
+      if (impl == nullptr) continue;
+      int until = static_cast<int>(i);
+      for (BufferId b : impl->writes) {
+        if (!candidate(b, p_.order[i])) continue;
+        u_.droppable[b] = passes(b);
+        if (u_.droppable[b]) until = std::max(until, last_[b.index()]);
+      }
+      for (BufferId b : impl->reads) last_[b.index()] = std::max(last_[b.index()], until);
+    }
+  }
+
+  const Problem& p_;
+  const Choice& choice_;
+  std::vector<int> overwritten_;  // position of the first op that ends version 0
+  std::vector<int> open_;         // position from which the value cannot be had any more
+  std::vector<int> last_;         // position until which some run may still want the value
+  int ways_ = kForever;           // of the op at hand: position from which it cannot run again
+  Uses u_;
+};
+
 }  // namespace
 
 Choice first_choice(const Problem& problem) { return Chooser(problem).run(); }
@@ -127,61 +232,7 @@ std::vector<DeviceId> route(const Problem& problem, BufferId buffer, DeviceId fr
   return path;
 }
 
-Uses uses_of(const Problem& problem, const Choice& choice) {
-  Uses u;
-  const std::size_t n = problem.buffers.size();
-  u.writer = IdVector<BufferTag, OpId>(n);
-  u.readers = IdVector<BufferTag, std::vector<int>>(n);
-  u.droppable = IdVector<BufferTag, bool>(n, false);
-  u.position = IdVector<OpTag, int>(problem.ops.size(), -1);
-  std::vector<int> overwritten(n, kForever);  // position of the first op that ends version 0
-  std::vector<int> last(n, -1);               // position until which some run may still want the value
-  const auto impl_at = [&](std::size_t i) -> const Impl* {
-    const int k = choice[problem.order[i]];
-    return k < 0 ? nullptr : &problem.ops[problem.order[i]].impls[static_cast<std::size_t>(k)];
-  };
-  for (std::size_t i = 0; i < problem.order.size(); ++i) {
-    const OpId op = problem.order[i];
-    u.position[op] = static_cast<int>(i);
-    const Impl* impl = impl_at(i);
-    if (impl == nullptr) continue;
-    for (BufferId b : impl->reads) u.readers[b].push_back(static_cast<int>(i));
-    for (BufferId b : impl->writes) {
-      const bool homed = problem.buffers[b].home.has_value();
-      if (!homed && !u.writer[b].valid()) {
-        u.writer[b] = op;
-      } else if (problem.ops[op].once) {
-        overwritten[b.index()] = std::min(overwritten[b.index()], static_cast<int>(i));
-      }
-    }
-  }
-  for (std::size_t i = problem.order.size(); i-- > 0;) {
-    const Impl* impl = impl_at(i);
-    if (impl == nullptr) continue;
-    int until = static_cast<int>(i);
-    if (!problem.ops[problem.order[i]].once) {
-      for (BufferId b : impl->writes) until = std::max(until, last[b.index()]);
-    }
-    for (BufferId b : impl->reads) last[b.index()] = std::max(last[b.index()], until);
-  }
-  u.until = IdVector<BufferTag, int>(n, -1);
-  for (std::size_t b = 0; b < n; ++b) u.until[BufferId(b)] = last[b];
-  std::vector<int> open(n);  // position from which the value cannot be had any more
-  for (std::size_t b = 0; b < n; ++b) open[b] = overwritten[b];
-  for (std::size_t i = 0; i < problem.order.size(); ++i) {
-    const Impl* impl = impl_at(i);
-    if (impl == nullptr || problem.ops[problem.order[i]].once) continue;
-    int ways = kForever;
-    for (BufferId b : impl->reads) ways = std::min(ways, open[b.index()]);
-    for (BufferId b : impl->writes) ways = std::min(ways, overwritten[b.index()]);
-    for (BufferId b : impl->writes) {
-      if (u.writer[b] != problem.order[i] || problem.buffers[b].keep) continue;
-      u.droppable[b] = overwritten[b.index()] == kForever && ways > last[b.index()];
-      if (u.droppable[b]) open[b.index()] = ways;
-    }
-  }
-  return u;
-}
+Uses uses_of(const Problem& problem, const Choice& choice) { return Watcher(problem, choice).run(); }
 
 Emitter::Emitter(const Problem& problem, const Choice& choice)
     : problem_(problem),

@@ -47,6 +47,8 @@ class Emitter {
   /// Makes every read resident (by copies and recomputation), then computes the op. False: some read cannot be made
   /// again; the steps are then of no use.
   bool run(OpId op);
+  /// As run(), for a stretch of ops that is gone through again: what may run only once, and has, is left out.
+  bool run_again(OpId op) { return (problem_.ops[op].once && ran_[op.index()] != 0) || run(op); }
   bool ensure(BufferId buffer, DeviceId device);
   /// From now on the buffer counts as not resident anywhere. Homes stay.
   void drop(BufferId buffer);

@@ -60,6 +60,17 @@ TEST(PlanModel, WritesProblemAndPlan) {
   EXPECT_EQ(run({"plan", lenet(), "--inference"}).code, 0);
 }
 
+TEST(PlanModel, ClassicPlannersTakeNormalisationAndUpdates) {
+  ASSERT_EQ(run({"zoo", "resnet8", "--batch", "8", "-o", "resnet8.onnx"}).code, 0);
+  ASSERT_EQ(run({"plan", "resnet8.onnx", "--estimate", "--planner", "keep-all", "--problem", "r.json"}).code, 0);
+  for (const auto& [planner, budget] :
+       {std::pair{"chen-greedy", "70%"}, {"chen-sqrt", "90%"}, {"dtr", "70%"}, {"rotor", "90%"}}) {
+    const Result r = run({"plan", "r.json", "--planner", planner, "--budget", budget, "-o", "r_plan.json"});
+    EXPECT_EQ(r.code, 0) << planner << r.err << r.out;
+    EXPECT_EQ(run({"verify", "r.json", "r_plan.json"}).code, 0) << planner;
+  }
+}
+
 TEST(Export, KeepsTheModel) {
   const Result r = run({"export", lenet(), "-o", "again.onnx", "--batch", "3"});
   EXPECT_EQ(r.code, 0) << r.err;

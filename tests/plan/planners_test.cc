@@ -135,6 +135,58 @@ TEST(Planners, SwitchesOutOfRangeAreRefused) {
   EXPECT_EQ(said("dtr", "heuristic", ""), "switch 'heuristic' is ''; it must be one of local, neighbourhood");
 }
 
+/// A network as it is trained: layer i writes what the next one reads and a statistic, which a running one takes in
+/// (once, in place); its gradients need its input and its output, and its weight is updated (once, in place) as soon as
+/// they are there.
+Problem trained_layers(int n) {
+  Problem p;
+  p.name = "trained";
+  p.devices.push_back({.name = "d0"});
+  const auto buffer = [&](const std::string& name, int i, Bytes bytes, bool home) {
+    Buffer b{.name = fmt::format("{}{}", name, i), .bytes = bytes};
+    if (home) b.home = DeviceId(0);
+    b.keep = home;
+    return p.buffers.push_back(b);
+  };
+  const auto op = [&](const std::string& name, int i, std::vector<BufferId> reads, std::vector<BufferId> writes,
+                      bool once) {
+    Impl impl{.name = "plain", .device = DeviceId(0), .seconds = 1};
+    impl.reads = std::move(reads);
+    impl.writes = std::move(writes);
+    p.order.push_back(p.ops.push_back({.name = fmt::format("{}{}", name, i), .once = once, .impls = {impl}}));
+  };
+  std::vector<BufferId> value{buffer("x", 0, 1000, true)}, weight, statistic;
+  for (int i = 0; i < n; ++i) {
+    weight.push_back(buffer("w", i, 10, true));
+    const BufferId running = buffer("running", i, 1, true);
+    value.push_back(buffer("v", i, 1000, false));
+    statistic.push_back(buffer("s", i, 1, false));
+    op("layer", i, {value[value.size() - 2], weight.back()}, {value.back(), statistic.back()}, false);
+    op("take_in", i, {running, statistic.back()}, {running}, true);
+  }
+  BufferId gradient = buffer("loss", 0, 1000, false);
+  op("loss", 0, {value.back()}, {gradient}, false);
+  for (int i = n - 1; i >= 0; --i) {
+    const auto at = static_cast<std::size_t>(i);
+    const BufferId mine = buffer("g", i, 1000, false), of_weight = buffer("gw", i, 10, false);
+    op("back", i, {gradient, value[at], value[at + 1], weight[at], statistic[at]}, {mine, of_weight}, false);
+    op("update", i, {weight[at], of_weight}, {weight[at]}, true);
+    gradient = mine;
+  }
+  return p;
+}
+
+TEST(Planners, ClassicOnesRecomputeAcrossUpdatesInPlace) {
+  const Problem p = trained_layers(16);
+  ASSERT_THAT(check(p), testing::IsEmpty());
+  for (const char* planner : {"chen-greedy", "chen-sqrt", "dtr", "griewank", "last", "neaptide", "rotor"}) {
+    const Plan plan = make_plan(p, planner, budget_of(p, 0.6));
+    ASSERT_FALSE(plan.steps.empty()) << planner;
+    EXPECT_GT(plan.cost.seconds, once_each(p)) << planner;
+    EXPECT_LT(plan.cost.seconds, (std::string_view(planner) == "last" ? 6 : 1.5) * once_each(p)) << planner;
+  }
+}
+
 TEST(KeepAll, IsOptimalWithoutABudgetWhenThereIsOneWay) {
   RandomProblem shape;
   shape.implementations = shape.ways = shape.optional_outputs = false;

@@ -45,7 +45,7 @@ class Revolver {
 
   std::vector<Step> run() {
     const int last = static_cast<int>(stages_.size()) - 1;
-    if (last < 0 || !advance_to(last)) return {};
+    if (last < 0 || !advance_to(last, {})) return {};
     for (OpId op : forward_.backward) {
       if (!reverse(op)) return {};
     }
@@ -58,14 +58,16 @@ class Revolver {
     std::size_t begin, end;  // in forward.ops
   };
 
-  /// The values from which stage + 1 starts; -1 is the start of the chain, which costs nothing to keep.
-  void drop_stage(int stage) {
+  /// The values from which stage + 1 starts, but for those about to be read; -1 is the start of the chain, which costs
+  /// nothing to keep.
+  void drop_stage(int stage, const std::vector<BufferId>& reads) {
     for (std::size_t i = stages_[static_cast<std::size_t>(stage)].begin;
          i < stages_[static_cast<std::size_t>(stage)].end; ++i) {
       const OpId op = forward_.ops[i];
       const int k = forward_.choice[op];
       for (BufferId b : problem_.ops[op].impls[static_cast<std::size_t>(k)].writes) {
-        if (forward_.uses.droppable[b] && forward_.uses.writer[b] == op) emit_.drop(b);
+        const bool read = std::find(reads.begin(), reads.end(), b) != reads.end();
+        if (forward_.uses.droppable[b] && forward_.uses.writer[b] == op && !read) emit_.drop(b);
       }
     }
   }
@@ -73,19 +75,20 @@ class Revolver {
   bool run_stage(int stage) {
     const Stage& s = stages_[static_cast<std::size_t>(stage)];
     for (std::size_t i = s.begin; i < s.end; ++i) {
-      if (!emit_.run(forward_.ops[i])) return false;
+      if (!emit_.run_again(forward_.ops[i])) return false;
     }
     return true;
   }
 
-  /// From the nearest stored state to the end of `stage`, leaving stored states on the way where Revolve puts them.
-  bool advance_to(int stage) {
+  /// From the nearest stored state to the end of `stage`, leaving stored states on the way where Revolve puts them, and
+  /// what the next op reads (its layer's input and output, where Revolve knows only one state).
+  bool advance_to(int stage, const std::vector<BufferId>& reads) {
     while (!stored_.empty() && stored_.back() > stage) stored_.pop_back();
     int at = stored_.empty() ? -1 : stored_.back();
     int next_store = store_after(at, stage);
     for (int s = at + 1; s <= stage; ++s) {
       if (!run_stage(s)) return false;
-      if (s - 1 >= 0 && s - 1 != at) drop_stage(s - 1);
+      if (s - 1 >= 0 && s - 1 != at) drop_stage(s - 1, reads);
       if (s != next_store) continue;
       stored_.push_back(s);
       at = s;
@@ -104,10 +107,11 @@ class Revolver {
   bool reverse(OpId op) {
     int wanted = -1;
     const int k = forward_.choice[op];
-    for (BufferId b : problem_.ops[op].impls[static_cast<std::size_t>(k)].reads) {
+    const std::vector<BufferId>& reads = problem_.ops[op].impls[static_cast<std::size_t>(k)].reads;
+    for (BufferId b : reads) {
       if (stage_of_[b.index()] >= 0 && !emit_.resident(b)) wanted = std::max(wanted, stage_of_[b.index()]);
     }
-    if (wanted >= 0 && !advance_to(wanted)) return false;
+    if (wanted >= 0 && !advance_to(wanted, reads)) return false;
     return emit_.run(op);
   }
 

@@ -226,7 +226,7 @@ class Performer {
   const Block& at(int i) const { return blocks_[static_cast<std::size_t>(i)]; }
 
   bool run_all(const std::vector<OpId>& ops) {
-    return std::all_of(ops.begin(), ops.end(), [&](OpId op) { return emit_.run(op); });
+    return std::all_of(ops.begin(), ops.end(), [&](OpId op) { return emit_.run_again(op); });
   }
 
   void drop_inside(const Block& b, bool output_too) {
