@@ -36,7 +36,7 @@ int evaluate(const Flags& flags, Console& console) {
     console.progress(
         fmt::format("evaluating {} {}/{}", bar(static_cast<double>(done) / static_cast<double>(total)), done, total),
         false);
-    return !interrupt.raised();
+    return !InterruptFlag::raised();
   });
   console.end_progress();
   const Json root{{"accuracy", r.accuracy()},
@@ -54,7 +54,7 @@ int evaluate(const Flags& flags, Console& console) {
   } else {
     for (const auto& [key, value] : root.items()) console.data(fmt::format("{:<20}{}\n", key, value.dump()));
   }
-  return interrupt.raised() ? kInterrupted : kOk;
+  return InterruptFlag::raised() ? kInterrupted : kOk;
 }
 
 std::function<int()> declare(CLI::App& app, Console& console) {

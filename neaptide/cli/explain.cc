@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "neaptide/cli/any_problem.hpp"
+#include "neaptide/cli/interrupt.hpp"
 #include "neaptide/cli/plan_text.hpp"
 
 namespace neaptide::cli {
@@ -157,13 +158,16 @@ Questions ask(const Flags& flags, const AnyProblem& input, const plan::Plan& pla
   for (std::size_t i = 0; i < input.problem.devices.size(); ++i) {
     const DeviceId d(i);
     if (!plan.budgets.has(d) || !plan.budgets[d].has_value()) continue;
-    console.progress(fmt::format("explaining: one more MiB on {}", input.problem.devices[d].name), false);
-    q.more.push_back(
-        {d, replan(input, plan, flags.plan.planner, d, 0), replan(input, plan, flags.plan.planner, d, kMiB)});
+    console.note(
+        fmt::format("planning again with one more MiB on {} (--quick leaves that out)", input.problem.devices[d].name));
+    const MoreMiB more{d, replan(input, plan, flags.plan.planner, d, 0),
+                       replan(input, plan, flags.plan.planner, d, kMiB)};
+    if (InterruptFlag::raised()) return q;  // half an answer would be a wrong one
+    q.more.push_back(more);
   }
   if (q.more.empty()) return q;
   q.free_device = q.more.front().device;
-  console.progress("explaining: the budget that costs nothing extra", false);
+  console.note("looking for the budget that costs nothing extra (--quick leaves that out)");
   plan::SweepOptions o;
   o.device = q.free_device;
   o.planners = {flags.plan.planner};
@@ -176,7 +180,7 @@ Questions ask(const Flags& flags, const AnyProblem& input, const plan::Plan& pla
       o.plan.budgets[input.problem.devices[d].name] = *plan.budgets[d];
   }
   q.free = plan::smallest_free_budget(input.problem, o);
-  console.end_progress();
+  if (InterruptFlag::raised()) q.free.reset();
   return q;
 }
 
@@ -221,11 +225,13 @@ int explain_plan(const Flags& flags, const AnyProblem& input, const plan::Plan& 
   const plan::Problem& problem = input.problem;
   const plan::Explanation e = plan::explain(problem, plan);
   const Questions q = ask(flags, input, plan, console);
+  console.end_progress();
+  const int code = InterruptFlag::raised() ? kInterrupted : kOk;
   if (console.json) {
     Json root = parse_json(plan::to_json(problem, plan, e), "explanation");
     root.update(questions_json(problem, q));
     console.value(root);
-    return kOk;
+    return code;
   }
   const Words w(problem, plan);
   std::string text =
@@ -242,7 +248,7 @@ int explain_plan(const Flags& flags, const AnyProblem& input, const plan::Plan& 
   show_kept(console, w, problem, e, flags.top);
   show_recomputed(console, problem, e, flags.top);
   show_questions(console, w, plan, e, q);
-  return kOk;
+  return code;
 }
 
 std::string stay_text(const Words& w, const plan::Residence& r, int n_steps) {
@@ -397,9 +403,14 @@ plan::Plan plan_of(const Flags& flags, const AnyProblem& input, Console& console
 
 int explain(Flags& flags, Console& console) {
   const AnyProblem input = load_any_problem(flags.model, flags.plan, flags.inference, console);
+  const InterruptFlag interrupt;
   const plan::Plan plan = plan_of(flags, input, console);
   if (plan.steps.empty() && plan.infeasible) return explain_refusal(input.problem, plan, console);
-  if (plan.steps.empty()) return exit_of(plan);
+  if (plan.steps.empty()) {
+    if (console.json) console.data(plan::to_json(input.problem, plan));
+    if (!console.json) show_plan(console, input.problem, plan);
+    return exit_of(plan);
+  }
   const plan::Report report = plan::verify(input.problem, plan, 1);
   if (!report.ok()) {
     const plan::Violation& v = report.violations.front();

@@ -1,5 +1,6 @@
 #include "neaptide/cli/interrupt.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <initializer_list>
 
@@ -7,17 +8,18 @@ namespace neaptide::cli {
 
 namespace {
 
-volatile std::sig_atomic_t g_raised = 0;
+std::atomic<bool> g_raised{false};  // read by other threads, so no sig_atomic_t
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler must not lock");
 
 void on_signal(int number) {
-  g_raised = 1;
+  g_raised = true;
   std::signal(number, SIG_DFL);
 }
 
 }  // namespace
 
 InterruptFlag::InterruptFlag() {
-  g_raised = 0;
+  g_raised = false;
   for (const int number : {SIGINT, SIGTERM}) std::signal(number, on_signal);
 }
 
@@ -25,6 +27,6 @@ InterruptFlag::~InterruptFlag() {
   for (const int number : {SIGINT, SIGTERM}) std::signal(number, SIG_DFL);
 }
 
-bool InterruptFlag::raised() const { return g_raised != 0; }
+bool InterruptFlag::raised() { return g_raised; }
 
 }  // namespace neaptide::cli

@@ -9,7 +9,8 @@ class InterruptFlag {
   ~InterruptFlag();
   InterruptFlag(const InterruptFlag&) = delete;
   InterruptFlag& operator=(const InterruptFlag&) = delete;
-  bool raised() const;
+  /// Since the last one began to live.
+  static bool raised();
 };
 
 }  // namespace neaptide::cli

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "neaptide/cli/any_problem.hpp"
+#include "neaptide/cli/interrupt.hpp"
 #include "neaptide/cli/plan_text.hpp"
 #include "neaptide/plan/max_batch.hpp"
 
@@ -109,7 +110,9 @@ void show(const plan::MaxBatch& m, Console& console) {
   }
   text += fmt::format("assumed        {}\n", m.assumption);
   text += fmt::format("tried          {} batches in {}{}\n", m.probes.size(), format_seconds(m.seconds_spent),
-                      m.out_of_time ? ", until the time ended" : "");
+                      m.interrupted   ? ", until interrupted"
+                      : m.out_of_time ? ", until the time ended"
+                                      : "");
   console.data(text);
   if (m.batch > 0) show_plan(console, m.problem, m.plan);
 }
@@ -118,6 +121,7 @@ void show(const plan::MaxBatch& m, Console& console) {
 
 int plan_max_batch(const MaxBatchFlags& flags, const ModelFlags& model, const PlanFlags& plan,
                    const MaxBatchOutputs& outputs, Console& console) {
+  const InterruptFlag interrupt;
   const std::optional<double> factor = factor_of(flags.most);
   const auto unlimited = builder(flags, model, plan, outputs.inference, {}, console);
   plan::BatchQuestion q;
@@ -146,6 +150,7 @@ int plan_max_batch(const MaxBatchFlags& flags, const ModelFlags& model, const Pl
   } else {
     show(m, console);
   }
+  if (m.interrupted) return kInterrupted;
   if (m.batch > 0) return kOk;
   return m.out_of_time ? kTimeLimit : kNoPlan;
 }

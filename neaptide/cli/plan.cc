@@ -1,5 +1,6 @@
 // neaptide plan: the schedule of an ONNX model or a problem file under budgets.
 #include "neaptide/cli/compare.hpp"
+#include "neaptide/cli/interrupt.hpp"
 #include "neaptide/cli/matrices_text.hpp"
 #include "neaptide/cli/max_batch.hpp"
 #include "neaptide/cli/model_flags.hpp"
@@ -34,6 +35,7 @@ int show(const Flags& flags, Console& console, const plan::Problem& problem, con
 }
 
 int plan_problem(const Flags& flags, Console& console) {
+  const InterruptFlag interrupt;
   std::string sha256;
   const plan::Problem problem = session::load_problem(flags.model.path, &sha256);
   if (!flags.mps.empty()) {
@@ -57,6 +59,7 @@ int plan_model(const Flags& flags, Console& console) {
   session::Prepared p = prepared(flags, options);
   const plan::Problem& problem = p.lowered.problem;
   console.note(fmt::format("keep-all peak: {} bytes ({})", p.keep_all, format_bytes(p.keep_all)));
+  const InterruptFlag interrupt;
   session::choose_plan(p, flags.plan.budgets, options);
   console.end_progress();
   if (!flags.problem.empty()) {

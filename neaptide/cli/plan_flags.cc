@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "neaptide/cli/interrupt.hpp"
+
 namespace neaptide::cli {
 
 void declare_plan_flags(CLI::App& app, PlanFlags& f) {
@@ -47,6 +49,7 @@ plan::Options options_of(const PlanFlags& f, Console& console) {
     if (equals == std::string::npos) throw UserError("switch '{}' is not NAME=VALUE", word);
     o.switches[word.substr(0, equals)] = word.substr(equals + 1);
   }
+  o.interrupted = InterruptFlag::raised;
   o.progress = [&console](const plan::Progress& p) {
     const std::string best = std::isfinite(p.incumbent) ? format_seconds(p.incumbent) : "none yet";
     console.progress(

@@ -6,6 +6,7 @@
 namespace neaptide::cli {
 
 int exit_of(const plan::Plan& plan) {
+  if (plan.stopped_by == "interrupt") return kInterrupted;
   if (plan.status == plan::Status::kInfeasible) return kNoPlan;
   if (plan.status == plan::Status::kTimeLimit && plan.steps.empty()) return kTimeLimit;
   return kOk;
@@ -58,8 +59,10 @@ std::string bound_text(const plan::Plan& plan) {
 }
 
 void show_late(Console& console, const plan::Plan& plan) {
-  console.data(fmt::format("{}: the time ended before a plan was found, and none is proved impossible\n{}",
-                           console.painted(plan::to_string(plan.status), Paint::kBad), bound_text(plan)));
+  const bool interrupted = plan.stopped_by == "interrupt";
+  console.data(fmt::format("{}: {} before a plan was found, and none is proved impossible\n{}",
+                           console.painted(interrupted ? "interrupted" : plan::to_string(plan.status), Paint::kBad),
+                           interrupted ? "stopped" : "the time ended", bound_text(plan)));
 }
 
 }  // namespace

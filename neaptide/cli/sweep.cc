@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "neaptide/cli/any_problem.hpp"
+#include "neaptide/cli/interrupt.hpp"
 #include "neaptide/cli/plan_text.hpp"
 
 namespace neaptide::cli {
@@ -61,6 +62,8 @@ plan::SweepOptions options_of(const Flags& flags, const AnyProblem& input, Conso
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     o.plan.time_limit = std::max(0.0, o.plan.time_limit - spent.count());
   }
+  console.note(fmt::format("sweeping the budget of {} from {} bytes ({}) up", input.problem.devices[o.device].name,
+                           *o.from, format_bytes(*o.from)));
   if (!flags.to.empty()) o.to = amount(input.problem, o, flags.to);
   o.make = [](const plan::Problem& p, std::string_view planner, const plan::Options& options) {
     return memory::plan_and_pack(p, planner, options);
@@ -144,6 +147,7 @@ void show(Console& console, const plan::Sweep& s) {
 
 int sweep(Flags& flags, Console& console) {
   const AnyProblem input = load_any_problem(flags.model, flags.plan, flags.inference, console);
+  const InterruptFlag interrupt;
   const plan::Sweep s = plan::sweep(input.problem, options_of(flags, input, console));
   console.end_progress();
   if (!flags.output.empty()) write_file_atomically(flags.output, plan::to_json(s));
@@ -154,6 +158,7 @@ int sweep(Flags& flags, Console& console) {
   } else {
     show(console, s);
   }
+  if (s.stopped_by == "interrupt") return kInterrupted;
   const bool some = std::any_of(s.curves.begin(), s.curves.end(), [&](const plan::Curve& c) {
     return plan::best_within(c, s.budgets.back(), s.device_id) != nullptr;
   });

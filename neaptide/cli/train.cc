@@ -157,7 +157,7 @@ bool Job::on_progress(const session::TrainProgress& p) {
                       p.ends_epoch);
   }
   evaluation_due_ = p.ends_epoch && f_.eval_every > 0 && (p.epoch + 1) % f_.eval_every == 0 && p.epoch + 1 < p.n_epochs;
-  return !interrupt_.raised() && !evaluation_due_;
+  return !InterruptFlag::raised() && !evaluation_due_;
 }
 
 void Job::evaluate(const graph::Graph& trained) {
@@ -173,7 +173,7 @@ void Job::evaluate(const graph::Graph& trained) {
     console_.progress(
         fmt::format("evaluating {} {}/{}", bar(static_cast<double>(done) / static_cast<double>(total)), done, total),
         false);
-    return !interrupt_.raised();
+    return !InterruptFlag::raised();
   });
   console_.end_progress();
   console_.note(fmt::format("evaluation: accuracy {:.4f}, loss {:.4f} on {} samples", evaluation_->accuracy(),
@@ -211,7 +211,7 @@ void Job::finish() {
                                                                           : model_.prepared.machine.devices[0].name));
   }
   if (!f_.trained.empty()) onnx::save(trainer_->trained(), f_.trained);
-  if (test_ && !interrupt_.raised()) trainer_->without_arena([this](const graph::Graph& g) { evaluate(g); });
+  if (test_ && !InterruptFlag::raised()) trainer_->without_arena([this](const graph::Graph& g) { evaluate(g); });
 }
 
 int Job::run() {
@@ -239,7 +239,7 @@ int Job::run() {
     start_.reset();
   }
   session::Outcome outcome = trainer_->run(data_);
-  while (outcome == session::Outcome::kInterrupted && evaluation_due_ && !interrupt_.raised()) {
+  while (outcome == session::Outcome::kInterrupted && evaluation_due_ && !InterruptFlag::raised()) {
     if (test_) trainer_->without_arena([this](const graph::Graph& g) { evaluate(g); });
     outcome = trainer_->run(data_);
   }
@@ -258,7 +258,7 @@ int Job::run() {
       if (!value.is_null()) console_.data(fmt::format("{:<24}{}\n", key, text));
     }
   }
-  return interrupt_.raised() ? kInterrupted : kOk;
+  return InterruptFlag::raised() ? kInterrupted : kOk;
 }
 
 std::function<int()> declare(CLI::App& app, Console& console) {

@@ -20,7 +20,7 @@ enum Exit : int {
   kTimeLimit = 5,
   kNotVerified = 6,
   kPeakDiffers = 7,
-  kInterrupted = 130
+  kInterrupted = 130  // after the best so far, or the state, has been written
 };
 
 struct Verb {

@@ -13,6 +13,7 @@ using Budgets = IdVector<plan::DeviceTag, std::optional<Bytes>>;
 using PerDevice = IdVector<plan::DeviceTag, Bytes>;
 
 constexpr int kRounds = 8;
+constexpr Seconds kPatience = 0.5;  // of someone who has interrupted, with the layout of the plan that he gets
 
 Budgets budgets_of(const plan::Problem& problem) {
   Budgets out(problem.devices.size());
@@ -50,6 +51,7 @@ class Rounds {
   plan::Plan nothing_fits() const;
   Seconds seconds_spent() const;
   Seconds seconds_left() const { return std::max(0.0, options_.time_limit - seconds_spent()); }
+  bool stopped() const { return seconds_left() <= 0 || options_.interrupted(); }
 
   plan::Problem problem_;  // with the true budgets
   std::string planner_;
@@ -86,7 +88,10 @@ plan::Plan Rounds::attempt() {
   }
   plan::Plan plan = plan::make_plan(problem_, planner_, options);
   plan.budgets = budgets_;
-  if (has_steps(plan)) plan.layout = pack(problem_, plan, pack_options_);
+  if (!has_steps(plan)) return plan;
+  PackOptions pack_options = pack_options_;
+  if (options_.interrupted()) pack_options.time_limit = std::min(pack_options.time_limit, kPatience);
+  plan.layout = pack(problem_, plan, pack_options);
   return plan;
 }
 
@@ -167,7 +172,7 @@ plan::Plan Rounds::nothing_fits() const {
   why.advice = fmt::format("plans fit {} bytes, but no layout of them was found; {} bytes are enough",
                            *budgets_[device], why.smallest);
   plan::Plan out = first_;
-  out.status = seconds_left() > 0 ? plan::Status::kInfeasible : plan::Status::kTimeLimit;
+  out.status = stopped() ? plan::Status::kTimeLimit : plan::Status::kInfeasible;
   out.steps.clear();
   out.cost = {};
   out.peak = PerDevice(budgets_.size(), 0);
@@ -178,7 +183,7 @@ plan::Plan Rounds::nothing_fits() const {
 }
 
 plan::Plan Rounds::run() {
-  for (int round = 0; round < kRounds && (round == 0 || seconds_left() > 0); ++round) {
+  for (int round = 0; round < kRounds && (round == 0 || !stopped()); ++round) {
     plan::Plan plan = attempt();
     plan.seconds_spent = seconds_spent();
     if (round == 0) first_ = plan;
@@ -209,7 +214,7 @@ plan::Plan plan_and_pack(const plan::Problem& problem, std::string_view planner,
                          const PackOptions& pack_options) {
   Rounds rounds(problem, planner, options, pack_options);
   plan::Plan plan = rounds.run();
-  if (!rounds.only_layouts_failed() || options.effort == 1) return plan;
+  if (!rounds.only_layouts_failed() || options.effort == 1 || options.interrupted()) return plan;
   // A plan that was improved for long may leave its blocks no room where the first plan found does.
   plan::Options least = options;
   least.effort = 1;

@@ -97,9 +97,10 @@ class Asking {
 
  private:
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
-  bool out_of_time() {
+  bool stopped() {
+    out_.interrupted = out_.interrupted || q_.options.interrupted();
     out_.out_of_time = out_.out_of_time || elapsed() >= q_.options.time_limit;
-    return out_.out_of_time;
+    return out_.interrupted || out_.out_of_time;
   }
 
   const Problem& problem(std::int64_t batch) {
@@ -157,7 +158,7 @@ class Asking {
   void search() {
     std::int64_t beyond = out_.impossible.value_or(q_.last + 1);  // no plan known from here on
     std::int64_t next = beyond - 1;
-    while (next >= q_.first && next < beyond && !out_of_time()) {
+    while (next >= q_.first && next < beyond && !stopped()) {
       const std::optional<std::int64_t> hint = probe(next);
       if (out_.batch < next) beyond = next;
       const std::int64_t low = std::max(out_.batch, q_.first - 1);
@@ -188,9 +189,7 @@ class Asking {
       if (plan.infeasible) hint = fitting(batch, p, *plan.infeasible);
       if (!plan.steps.empty() && (!dear || plan.cost.seconds < dear->cost.seconds)) dear = std::move(plan);
     };
-    const auto done = [&] {
-      return (dear && dear->cost.seconds <= limit) || excluded_by(dear, limit) || out_of_time();
-    };
+    const auto done = [&] { return (dear && dear->cost.seconds <= limit) || excluded_by(dear, limit) || stopped(); };
     const auto near = [&] { return dear && dear->cost.seconds <= limit * kNearlyCheap; };
     if (!start.empty()) attempt(std::move(start), effort);
     if (!done() && !near()) attempt({}, effort);
@@ -267,7 +266,7 @@ class Asking {
   /// Single cuts from above: the smallest batch that one of them excludes.
   void prove() {
     std::int64_t low = std::max(out_.batch, q_.first - 1), high = out_.impossible.value_or(q_.last + 1);
-    for (std::int64_t next = high - 1; next > low && !out_of_time(); next = low + (high - low) / 2) {
+    for (std::int64_t next = high - 1; next > low && !stopped(); next = low + (high - low) / 2) {
       const char* because = excluded(problem(next));
       if (because != nullptr) forbid(next, because);
       (because != nullptr ? high : low) = next;
@@ -282,7 +281,7 @@ class Asking {
     for (std::size_t d = 0; d < p.devices.size(); ++d) {
       if (!p.devices[DeviceId(d)].budget) continue;
       CutBounds cuts(p, DeviceId(d), fixed ? BoundScope::kThisOrder : BoundScope::kAnyOrder);
-      cuts.stop = [this] { return out_of_time(); };
+      cuts.stop = [this] { return stopped(); };
       const LowerBound bound = cuts.best(kCutEffortPerOp * static_cast<std::int64_t>(p.ops.size()), limit);
       if (cuts.infeasible()) return "what is needed at one instant is beyond the budget";
       if (bound.seconds > limit) return "a single cut costs more than asked for";
@@ -292,7 +291,7 @@ class Asking {
 
   /// Any plan has done so far; now a cheap one.
   void polish() {
-    if (out_.batch == 0 || out_of_time()) return;
+    if (out_.batch == 0 || stopped()) return;
     Plan plan = make(out_.problem, options(0, out_.plan.steps, q_.options.effort));
     if (!plan.steps.empty() && plan.cost.seconds <= out_.plan.cost.seconds) out_.plan = std::move(plan);
   }
@@ -404,6 +403,7 @@ std::string to_json(const MaxBatch& answer) {
   j["proof"] = answer.proof;
   j["assumption"] = answer.assumption;
   j["out_of_time"] = answer.out_of_time;
+  j["interrupted"] = answer.interrupted;
   j["seconds_spent"] = answer.seconds_spent;
   j["probes"] = Json::array();
   constexpr const char* kWords[] = {"plan", "nothing found", "impossible"};

@@ -47,7 +47,7 @@ struct MaxBatch {
   Problem problem;                         // of that batch
   Plan plan;                               // of that batch; without steps where batch is 0
   std::vector<BatchProbe> probes;          // in the order in which they were planned
-  bool out_of_time = false;
+  bool out_of_time = false, interrupted = false;
   Seconds seconds_spent = 0;
   /// No larger batch than the one found has a plan.
   bool proved() const { return batch > 0 && impossible == batch + 1; }

@@ -35,6 +35,8 @@ struct Options {
   std::uint64_t seed = 1;
   std::map<std::string, std::string> switches;    // named heuristics of a planner: "one-cut" -> "off"
   std::function<bool(const Progress&)> progress;  // called now and then, from the calling thread; false stops
+  /// Asked often, from any thread; true stops as well. A plan says stopped_by "interrupt".
+  std::function<bool()> interrupted = [] { return false; };
   bool diagnose = true;  // try hard for a tight budget, and say the smallest feasible one when nothing fits
   bool pinned_implementations = false;  // only the first implementation of every op
   /// Steps of a plan to start from, over budget or not; the planner `neaptide` repairs and improves it, the

@@ -94,12 +94,13 @@ void fill_proof(const Problem& asked, Plan& plan) {
 
 /// What the time did not suffice for is not infeasible, unless that is proved.
 void mark_late(const Problem& problem, const Options& options, Plan& plan) {
-  if (!plan.infeasible || plan.seconds_spent < options.time_limit) return;
+  const bool interrupted = options.interrupted();
+  if (!plan.infeasible || (plan.seconds_spent < options.time_limit && !interrupted)) return;
   const Infeasible& why = *plan.infeasible;
   const auto& budget = problem.devices[why.device].budget;
   if (budget && why.proved > *budget) return;
   plan.status = Status::kTimeLimit;
-  plan.stopped_by = "time";
+  plan.stopped_by = interrupted ? "interrupt" : "time";
   plan.infeasible.reset();
 }
 

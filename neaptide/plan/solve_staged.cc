@@ -26,16 +26,14 @@ milp::SolveOptions solver_options(const Problem& problem, const Options& options
   out.time_limit = std::max(0.0, solver_time_limit(problem, options) - spent);
   out.gap = std::max(options.gap, 1e-9);
   out.seed = static_cast<int>(options.seed % 1'000'000'000);
-  if (options.progress) {
-    out.progress = [&options](const milp::SolveProgress& p) {
-      Progress progress;
-      progress.incumbent = p.objective;
-      progress.bound = p.bound;
-      progress.ticks = p.nodes;
-      progress.gap = p.bound > 0 && std::isfinite(p.objective) ? p.objective / p.bound - 1 : 0;
-      return options.progress(progress);
-    };
-  }
+  out.progress = [&options](const milp::SolveProgress& p) {
+    Progress progress;
+    progress.incumbent = p.objective;
+    progress.bound = p.bound;
+    progress.ticks = p.nodes;
+    progress.gap = p.bound > 0 && std::isfinite(p.objective) ? p.objective / p.bound - 1 : 0;
+    return !options.interrupted() && (!options.progress || options.progress(progress));
+  };
   return out;
 }
 
@@ -134,6 +132,7 @@ std::vector<Step> searched_plan(const Problem& problem, const Options& options) 
   search.threads = options.threads;
   search.time_limit = options.time_limit / 6;
   search.diagnose = false;
+  search.interrupted = options.interrupted;
   search.switches["order"] = "off";
   search.switches["bound"] = "off";
   return run_neaptide(problem, search).steps;

@@ -102,6 +102,7 @@ class Sweeper {
   bool stopped() {
     if (!out_.stopped_by.empty()) return true;
     if (elapsed() >= options_.plan.time_limit) out_.stopped_by = "time";
+    if (options_.plan.interrupted()) out_.stopped_by = "interrupt";
     return !out_.stopped_by.empty();
   }
 

@@ -56,6 +56,7 @@ Bytes smallest_budget(const plan::Problem& problem, plan::DeviceId device, std::
                                        : plan::smallest_peak(chosen, device).bytes;
   // Where the layout needs more than the peak, the steps are not small: each attempt that fails is slow.
   for (Bytes step = keep_all / 128 + 1; enough / 4 <= keep_all; step *= 2) {
+    if (options.interrupted()) return enough;
     tried.budgets[problem.devices[device].name] = enough;
     if (!memory::plan_and_pack(problem, planner, tried, quick).steps.empty()) return enough;
     const Bytes more = checked_add(enough, step, "the smallest budget");

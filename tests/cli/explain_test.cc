@@ -69,6 +69,18 @@ TEST(Explain, APlanThatBreaksARule) {
   EXPECT_EQ(both.err, "neaptide: a plan has its budgets; give a plan or --budget, not both\n");
 }
 
+TEST(Explain, AnInterruptLeavesTheQuestionsOut) {
+  const std::string problem = chain(200);
+  ASSERT_EQ(run({"plan", problem, "--budget", "30%", "--effort", "1", "-o", "plan.json"}).code, 0);
+  const Result r = run({"explain", problem, "plan.json", "--effort", "1000000000000", "--json"},
+                       {.interrupt_after = "one more MiB on cpu:0"});
+  EXPECT_EQ(r.code, 130) << r.err;
+  const Json root = parse_json(r.out, "explanation");
+  EXPECT_FALSE(root.at("recomputed").empty());
+  EXPECT_TRUE(root.at("one_more_mib").empty());
+  EXPECT_TRUE(root.at("no_extra_time").is_null());
+}
+
 TEST(Compare, APlanWithItselfAndWithAnother) {
   const std::string problem = chain(8);
   ASSERT_EQ(run({"plan", problem, "--planner", "keep-all", "-o", "a.json"}).code, 0);

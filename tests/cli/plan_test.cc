@@ -149,6 +149,25 @@ TEST(Plan, TheLargestBatchAskedWrongly) {
   EXPECT_EQ(error({"--budget", "1MiB", "--second", "q.json"}), "neaptide: --second 'q.json' is not FILE@BATCH\n");
 }
 
+TEST(Plan, AnInterruptGivesTheBestSoFar) {
+  const std::string problem = chain(200);
+  const std::vector<std::string> words = {"plan", problem, "--effort", "1000000000000", "-o", "p.json", "--json"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run(more, {.interrupt_after = "budget of cpu:0"});
+  };
+  const Result r = with({"--budget", "30%"});
+  EXPECT_EQ(r.code, 130) << r.err;
+  EXPECT_EQ(read_file(path("p.json")), r.out);
+  const Json plan = parse_json(r.out, "plan");
+  EXPECT_EQ(plan.at("stopped_by"), "interrupt");
+  EXPECT_TRUE(plan.at("status") == (plan.at("steps").empty() ? "time_limit" : "feasible")) << plan.at("status");
+  EXPECT_EQ(run({"certify", problem, "p.json"}).code, 0);
+  const Result batch = with({"--budget", "60000", "--max-batch", "--max-cost", "1.1x"});
+  EXPECT_EQ(batch.code, 130) << batch.err;
+  EXPECT_TRUE(parse_json(batch.out, "answer").at("interrupted").get<bool>());
+}
+
 TEST(Plan, AbsurdBudgets) {
   const std::string problem = chain(2);
   const auto error = [&](const std::string& budget) { return run({"plan", problem, "--budget", budget}).err; };

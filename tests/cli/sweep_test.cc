@@ -63,6 +63,19 @@ TEST(Sweep, SaysWhatIsWrong) {
   EXPECT_THAT(none.out, HasSubstr("impossible"));
 }
 
+TEST(Sweep, AnInterruptKeepsWhatIsKnown) {
+  const std::vector<std::string> words = {"sweep",    chain(200),      "--from", "30%",    "--points", "4",
+                                          "--effort", "1000000000000", "-o",     "c.json", "--json"};
+  const Result r = run(words, {.interrupt_after = "sweeping the budget of cpu:0 from"});
+  EXPECT_EQ(r.code, 130) << r.err;
+  EXPECT_EQ(read_file(path("c.json")), r.out);
+  const Json root = parse_json(r.out, "curve");
+  EXPECT_EQ(root.at("stopped_by"), "interrupt");
+  const Json& points = root.at("curves").at(0).at("points");
+  ASSERT_EQ(points.size(), 4U);
+  EXPECT_TRUE(points.at(3).at("feasible").get<bool>());  // the run without a budget comes first
+}
+
 TEST(Sweep, AModel) {
   const Result r = run({"sweep", lenet(), "--estimate", "--points", "3", "--json"});
   ASSERT_EQ(r.code, 0) << r.err;

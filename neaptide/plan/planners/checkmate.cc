@@ -54,7 +54,7 @@ Plan run_checkmate_lp(const Problem& problem, const Options& options) {
     solver.time_limit = solver_time_limit(problem, options) / 4;
     const milp::Solution s = milp::solve(staged.model(), solver);
     late = s.stopped_by == "time";
-    if (s.values.empty()) break;
+    if (s.values.empty() || options.interrupted()) break;
     const std::vector<std::vector<double>> kept = staged.kept(s.values);
     for (double threshold : thresholds) best.offer(rounded(problem, staged.ops(), kept, threshold));
     if (best.fits()) break;

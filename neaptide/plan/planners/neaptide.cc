@@ -144,6 +144,7 @@ class Run {
 
   bool stopped() {
     if (closed_.load()) return true;
+    if (options_.interrupted()) interrupted_ = true;
     if (interrupted_.load()) return true;
     if (elapsed() < options_.time_limit) return false;
     out_of_time_ = true;
@@ -407,7 +408,7 @@ Bytes smallest_budget(const Problem& problem, const Options& options, DeviceId d
   if (!bounded.devices[device].budget) bounded.devices[device].budget = Bytes{1} << 60;
   const Model model(bounded);
   const auto end = Clock::now() + std::chrono::duration<double>(std::min(options.time_limit, 1e6));
-  const auto stop = [&] { return Clock::now() > end; };
+  const auto stop = [&] { return options.interrupted() || Clock::now() > end; };
   return Run::smallest(bounded, model, device, read_switches(options), options.seed, stop).budget;
 }
 

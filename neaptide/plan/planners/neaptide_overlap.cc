@@ -366,7 +366,7 @@ class Overlap {
     improve();
     plan.steps = best_.steps;
     plan.lower_bound = bound_;
-    plan.stopped_by = interrupted_ ? "interrupt" : out_of_time() ? "time" : "";
+    plan.stopped_by = interrupted() ? "interrupt" : out_of_time() ? "time" : "";
     plan.status = out_of_time() ? Status::kTimeLimit : Status::kFeasible;
     return plan;
   }
@@ -383,7 +383,8 @@ class Overlap {
   bool good_enough() const {
     return best_.cost <= bound_.seconds * (1 + kSame) || best_.cost - bound_.seconds <= options_.gap * bound_.seconds;
   }
-  bool done() const { return interrupted_ || good_enough() || out_of_time(); }
+  bool interrupted() const { return interrupted_ || options_.interrupted(); }
+  bool done() const { return interrupted() || good_enough() || out_of_time(); }
 
   /// Options of one run of the serial planner.
   Options part(double share) const {

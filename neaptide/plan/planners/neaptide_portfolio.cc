@@ -26,7 +26,7 @@ std::vector<std::vector<Step>> cheap_plans(const Problem& problem, const std::fu
   Options options;
   options.diagnose = false;
   options.threads = 1;
-  options.progress = [&](const Progress&) { return !stop(); };
+  options.interrupted = stop;
   std::vector<std::vector<Step>> found;
   const bool large = problem.ops.size() > kLargeProblem && !is_chain(problem);
   for (const auto run : {run_chen_sqrt, run_chen_greedy, run_dtr, run_griewank, run_rotor}) {

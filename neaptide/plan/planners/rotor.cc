@@ -290,7 +290,7 @@ Plan run_rotor(const Problem& problem, const Options& options) {
   const auto budget = static_cast<double>(smallest_limit(problem));
   constexpr int kTries = 12;
   for (int i = 0; i < kTries && !best.fits(); ++i) {
-    if (options.progress && !options.progress({})) break;
+    if (options.interrupted() || (options.progress && !options.progress({}))) break;
     const double share = 1 - static_cast<double>(i) / kTries;
     const Table table(blocks, static_cast<Bytes>(budget * share), levels);
     if (table.choice(0, static_cast<int>(blocks.size()) - 1, table.levels()) == -2) break;
