@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "neaptide/base/files.hpp"
 #include "neaptide/base/json.hpp"
 #include "program.hpp"
@@ -69,6 +71,54 @@ TEST(PlanModel, ClassicPlannersTakeNormalisationAndUpdates) {
     EXPECT_EQ(r.code, 0) << planner << r.err << r.out;
     EXPECT_EQ(run({"verify", "r.json", "r_plan.json"}).code, 0) << planner;
   }
+}
+
+TEST(PlanModel, TheLargestBatch) {
+  const std::string budget = "4MiB";
+  const Result r =
+      run({"plan", lenet(), "--max-batch", "--budget", budget, "--json", "-o", "b.json", "--problem", "bp.json"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  const Json answer = parse_json(r.out, "answer");
+  EXPECT_EQ(answer.at("format"), "neaptide.max_batch");
+  EXPECT_EQ(answer.at("version"), 1);
+  EXPECT_FALSE(answer.at("out_of_time").get<bool>());
+  EXPECT_FALSE(answer.at("interrupted").get<bool>());
+  EXPECT_GT(answer.at("seconds_spent").get<double>(), 0);
+  EXPECT_THAT(answer.at("assumption").get<std::string>(), HasSubstr("sizes grow with the batch"));
+  const auto batch = answer.at("batch").get<std::int64_t>();
+  const auto impossible = answer.at("impossible_from").get<std::int64_t>();
+  EXPECT_GT(batch, 8);  // 8 takes 1.7 MiB when everything is kept
+  EXPECT_LT(batch, impossible);
+  EXPECT_EQ(answer.at("proved").get<bool>(), impossible == batch + 1);
+  EXPECT_FALSE(answer.at("proof").get<std::string>().empty());
+  std::set<std::int64_t> planned, tried;
+  for (const Json& probe : answer.at("probes")) {
+    tried.insert(probe.at("batch").get<std::int64_t>());
+    if (probe.at("found") == "plan") planned.insert(probe.at("batch").get<std::int64_t>());
+    EXPECT_EQ(probe.at("found") == "plan", probe.contains("cost"));
+  }
+  EXPECT_EQ(*planned.rbegin(), batch);
+  EXPECT_TRUE(batch + 1 == impossible || tried.count(batch + 1) > 0) << "nobody asked whether one more fits";
+  EXPECT_EQ(run({"verify", "bp.json", "b.json"}).code, 0);
+  EXPECT_EQ(parse_json(read_file(path("b.json")), "plan").at("steps"), answer.at("plan").at("steps"));
+  const auto plan_of = [&](std::int64_t n) {
+    return run({"plan", lenet(), "--estimate", "--batch", std::to_string(n), "--budget", budget});
+  };
+  EXPECT_EQ(plan_of(batch).code, 0);
+  EXPECT_EQ(plan_of(batch + 1).code, 4);
+  EXPECT_EQ(plan_of(impossible).code, 4);
+}
+
+TEST(PlanModel, TheLargestBatchAskedWrongly) {
+  const auto error = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"plan", lenet(), "--max-batch", "--budget", "4MiB"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words).err;
+  };
+  EXPECT_EQ(error({"--batch", "8"}),
+            "neaptide: --batch fixes the batch that --max-batch looks for; give one of them\n");
+  EXPECT_EQ(error({"--second", "q.json@2"}),
+            "neaptide: --second is for problem files; a model is lowered again for each batch\n");
 }
 
 TEST(Export, KeepsTheModel) {
