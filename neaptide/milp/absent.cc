@@ -26,6 +26,10 @@ Relaxation::~Relaxation() = default;
 Relaxation::Relaxation(Relaxation&&) noexcept = default;
 void Relaxation::bound(Var, double, double) {}
 void Relaxation::add_row(double, double, const std::vector<Term>&) {}
+void Relaxation::remove_rows(const std::vector<int>&) {}
+std::vector<char> Relaxation::idle_rows() const { return {}; }
+std::vector<int> Relaxation::basic() const { return {}; }
+std::vector<std::pair<int, double>> Relaxation::tableau_row(int) const { return {}; }
 Relaxation::Outcome Relaxation::solve(std::int64_t) { return Outcome::kStopped; }
 
 }  // namespace neaptide::milp

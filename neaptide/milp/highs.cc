@@ -178,6 +178,41 @@ void Relaxation::add_row(double lower, double upper, const std::vector<Term>& te
          "take a row");
 }
 
+void Relaxation::remove_rows(const std::vector<int>& rows) {
+  if (rows.empty()) return;
+  const std::vector<HighsInt> set(rows.begin(), rows.end());
+  expect(Highs_deleteRowsBySet(solver_->handle.get(), static_cast<HighsInt>(set.size()), set.data()), "drop rows");
+}
+
+std::vector<char> Relaxation::idle_rows() const {
+  std::vector<HighsInt> columns(values_.size()), rows(duals_.size());
+  expect(Highs_getBasis(solver_->handle.get(), columns.data(), rows.data()), "give its basis");
+  std::vector<char> idle(rows.size());
+  for (std::size_t r = 0; r < rows.size(); ++r) idle[r] = rows[r] == kHighsBasisStatusBasic ? 1 : 0;
+  return idle;
+}
+
+std::vector<int> Relaxation::basic() const {
+  std::vector<HighsInt> basic(duals_.size());
+  if (basic.empty()) return {};
+  expect(Highs_getBasicVariables(solver_->handle.get(), basic.data()), "give its basis");
+  std::vector<int> out;
+  for (const HighsInt b : basic) out.push_back(b >= 0 ? b : -1);
+  return out;
+}
+
+std::vector<std::pair<int, double>> Relaxation::tableau_row(int place) const {
+  std::vector<double> dense(duals_.size());
+  std::vector<HighsInt> index(duals_.size());
+  HighsInt n = 0;
+  expect(Highs_getBasisInverseRow(solver_->handle.get(), place, dense.data(), &n, index.data()),
+         "give a row of its basis");
+  std::vector<std::pair<int, double>> out;
+  for (HighsInt i = 0; i < n; ++i) out.emplace_back(index[i], dense[index[i]]);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 Relaxation::Outcome Relaxation::solve(std::int64_t most_iterations) {
   void* highs = solver_->handle.get();
   const auto most =

@@ -29,6 +29,8 @@ class Relaxation {
   void bound(Var var, double lower, double upper);
   /// Its dual follows those of the rows before it.
   void add_row(double lower, double upper, const std::vector<Term>& terms);
+  /// Their indices, ascending; the rows after them move up.
+  void remove_rows(const std::vector<int>& rows);
   /// kStopped: the iteration limit, or numerical trouble; nothing may be concluded.
   Outcome solve(std::int64_t most_iterations);
 
@@ -38,6 +40,12 @@ class Relaxation {
   /// the solver gives none.
   const std::vector<double>& row_duals() const { return duals_; }
   std::int64_t iterations() const { return iterations_; }
+  /// When optimal after simplex iterations, for as many places as there are rows: the column that is basic there, -1 for the slack of a row.
+  std::vector<int> basic() const;
+  /// When optimal: which rows are basic, that is, may go without the solution changing.
+  std::vector<char> idle_rows() const;
+  /// When optimal: the multipliers, row by row, whose combination of the rows is the simplex tableau's row of a place.
+  std::vector<std::pair<int, double>> tableau_row(int place) const;
 
  private:
   struct Solver;

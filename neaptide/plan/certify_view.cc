@@ -100,6 +100,7 @@ void View::find_device(const std::string& name) {
     if (p_.devices[DeviceId(d)].name == name) device_ = DeviceId(d);
   }
   require(device_.valid() && p_.devices[device_].budget.has_value(), "its device is unknown or has no budget");
+  budget_ = *p_.devices[device_].budget;
   for (std::size_t o = 0; o < ops_.size(); ++o) {
     const auto& impls = p_.ops[OpId(o)].impls;
     ops_[o].here = std::all_of(impls.begin(), impls.end(), [&](const Impl& i) { return i.device == device_; });
@@ -119,7 +120,7 @@ Bytes View::size(const Value& v) const {
 }
 
 Bytes View::room() const {
-  Bytes left = *p_.devices[device_].budget;
+  Bytes left = budget_;
   for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
     const Buffer& buffer = p_.buffers[BufferId(b)];
     if (buffer.home == device_ && !buffer.pageable) left -= p_.size_on(BufferId(b), device_);

@@ -55,7 +55,7 @@ class View {
   void find_device(const std::string& name);
   std::size_t find_op(const std::string& name) const;
   Bytes size(const Value& v) const;
-  /// Budget less the homes that never leave.
+  /// `budget_` less the homes that never leave.
   Bytes room() const;
   /// Workspace and outputs of a first run that cannot have been there and take over no block.
   Bytes extra(std::size_t op, std::size_t impl) const;
@@ -72,6 +72,7 @@ class View {
   std::vector<OpFacts> ops_;
   std::map<Value, std::vector<std::size_t>> makers_;
   DeviceId device_;
+  Bytes budget_ = 0;  // of the device, or a larger one that the certificate is about
 
  private:
   /// A copy of that time, however long: more than all ops together is charged as just that.

@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "neaptide/base/errors.hpp"
 
 namespace neaptide::plan {
 namespace {
 
-constexpr double kWhole = 1e-6;  // closer to 0 or 1 counts as that
-constexpr double kTie = 1e-9;    // relative: nearer to the target than this is a tie
-constexpr int kMostCoverRounds = 20;
+constexpr double kWhole = 1e-6;                 // closer to 0 or 1 counts as that
+constexpr double kTie = 1e-9;                   // relative: nearer to the target than this is a tie
+constexpr int kMostRounds = 40, kPatience = 4;  // of inequalities at the root
+constexpr double kStalled = 0.02;               // part of what is still to be proved, gained in that many
+constexpr double kLeastFraction = 1e-3, kMostParallel = 0.9;
+constexpr std::size_t kMostTableauRows = 200, kMostAddedAtOnce = 60;
 constexpr int kTriesNearRoot = 4, kTriesBelow = 2, kNearRoot = 6;
+constexpr std::int64_t kMostDiveIterations = 10'000;
 constexpr double kMostMultiplier = 1e18;
 constexpr std::int64_t kWorkPerKept = 1000;  // of the work allowed: what a certificate may hold grows with it
 constexpr std::int64_t kLeastKept = 20'000, kMostKept = 300'000;  // multipliers in all leaves
@@ -25,28 +28,13 @@ CutsTree::CutsTree(const CutsModel& model) : m_(model), lp_(model.relaxation()),
   int exponent = 0;
   std::frexp(m_.byte_scale, &exponent);
   price_log2_ = std::clamp(12 - exponent, -50, 0);
-  held_.resize(m_.cuts.size());
   room_row_.resize(m_.cuts.size());
   for (std::size_t r = 0; r < m_.rows.size(); ++r) {
-    const CutsRow& row = m_.rows[r];
-    if (row.key.kind != CutsKey::kRoom) continue;
-    room_row_[row.key.a] = static_cast<int>(r);
-    for (const auto& [c, factor] : row.terms) {
-      if (room_taken(c) > 0) held_[row.key.a].push_back(c);
-    }
+    if (m_.rows[r].key.kind == CutsKey::kRoom) room_row_[m_.rows[r].key.a] = static_cast<int>(r);
   }
 }
 
 CutsTree::~CutsTree() = default;
-
-// Bytes of its instant's room that a column takes: a value, or an implementation beyond the leanest one.
-Bytes CutsTree::room_taken(int column) const {
-  const CutsKey& key = m_.columns[column];
-  if (key.kind == CutsKey::kHeld) return m_.frame.size[key.a];
-  if (key.kind != CutsKey::kFirst) return 0;
-  const OpId tau = m_.cuts[key.a];
-  return m_.frame.extra(tau, key.b) - m_.frame.least_extra(tau);
-}
 
 void CutsTree::fix(const std::vector<std::pair<int, char>>& fixed) {
   std::vector<char> wanted(now_.size(), 2);
@@ -61,19 +49,20 @@ void CutsTree::fix(const std::vector<std::pair<int, char>>& fixed) {
 const std::vector<std::pair<int, std::int64_t>>& CutsTree::terms_of(int row, std::int64_t* least, bool* bytes) const {
   const int n = static_cast<int>(m_.rows.size());
   *bytes = row < n && m_.rows[row].in_bytes();
-  *least = row < n ? m_.rows[row].least : -covers_[row - n].most;
-  return row < n ? m_.rows[row].terms : cover_terms_[row - n];
+  *least = row < n ? m_.rows[row].least : inequalities_[row - n].least;
+  return row < n ? m_.rows[row].terms : inequalities_[row - n].terms;
 }
 
 void CutsTree::multipliers_of(const std::vector<double>& duals, double scale, Leaf* leaf) const {
   leaf->multipliers.clear();
   for (std::size_t r = 0; r < duals.size(); ++r) {
     if (!(duals[r] > 0)) continue;
+    const int row = row_id(static_cast<int>(r));
     const bool bytes = r < m_.rows.size() && m_.rows[r].in_bytes();
-    double units = duals[r] * scale * m_.cost_scale;
-    if (bytes) units = std::ldexp(units / m_.byte_scale, -price_log2_);
-    if (units >= 0.5)
-      leaf->multipliers.emplace_back(static_cast<int>(r), std::llround(std::min(units, kMostMultiplier)));
+    double units = duals[r] * scale * m_.cost_scale / scale_of(row);
+    if (bytes) units = std::ldexp(units, -price_log2_);
+    const double most = bytes ? kMostMultiplier : kMostMultiplier / scale_of(row);
+    if (units >= 0.5) leaf->multipliers.emplace_back(row, std::llround(std::min(units, most)));
   }
 }
 
@@ -115,7 +104,7 @@ void CutsTree::choose_candidates(Node* node) const {
     const CutsKey& key = m_.columns[c];
     double weight = static_cast<double>(m_.cost[c]) / m_.cost_scale;
     const int instant = key.kind == CutsKey::kHeld ? key.b : key.a;
-    if (const Bytes bytes = room_taken(static_cast<int>(c)); bytes > 0)
+    if (const Bytes bytes = room_taken(m_, static_cast<int>(c)); bytes > 0)
       weight = std::max(weight, static_cast<double>(bytes) * price[instant]);
     node->candidates.emplace_back(f * (weight + 1e-9), static_cast<int>(c));
   }
@@ -165,148 +154,103 @@ CutsTree::Node CutsTree::evaluate(Leaf inherited, Wide target) {
   return node;
 }
 
-namespace {
-
-struct Item {
-  double held;
-  Bytes size;
-  int column;
-};
-
-using Weights = std::vector<std::int64_t>;
-
-/// Rounded multiples of what fits, in several ways: any integers give a valid inequality, these often a strong one
-/// (after Gomory's rounding and Marchand and Wolsey, "Aggregation and mixed integer rounding to solve MIPs", 2001).
-std::vector<Weights> rounded(const std::vector<Item>& items, Bytes room, double step) {
-  double free = static_cast<double>(room);
-  for (const Item& i : items) free -= i.held > 0.5 ? static_cast<double>(i.size) : 0;
-  const auto part = [](double x) { return x - std::floor(x); };
-  const double of_all = part(static_cast<double>(room) / step), of_free = part(free / step);
-  const auto mixed = [&](double x, double of) { return std::floor(x) + std::max(0.0, part(x) - of) / (1 - of); };
-  std::vector<Weights> out(3);
-  for (const Item& i : items) {
-    const double x = static_cast<double>(i.size) / step;
-    out[0].push_back(static_cast<std::int64_t>(std::floor(x)));
-    out[1].push_back(static_cast<std::int64_t>(std::ceil(x)));
-    out[2].push_back(std::llround(x));
-  }
-  for (const int scale : {1, 2, 3, 6}) {
-    Weights of_room, of_rest;
-    for (const Item& i : items) {
-      const double x = static_cast<double>(i.size) / step;
-      of_room.push_back(static_cast<std::int64_t>(scale * mixed(x, of_all) + 1e-9));
-      const double w = i.held > 0.5 ? -scale * mixed(-x, of_free) : scale * mixed(x, of_free);
-      of_rest.push_back(std::max<std::int64_t>(0, std::llround(w)));
-    }
-    out.push_back(std::move(of_room));
-    out.push_back(std::move(of_rest));
-  }
-  return out;
+int CutsTree::row_id(int lp_row) const {
+  const int n = static_cast<int>(m_.rows.size());
+  return lp_row < n ? lp_row : n + live_[lp_row - n];
 }
 
-/// What fits weighs at least this: filling up by weight per byte.
-std::int64_t greedy_weight(const std::vector<Item>& items, const Weights& weights, Bytes room) {
-  std::vector<std::size_t> order(items.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return static_cast<double>(weights[a]) * static_cast<double>(items[b].size) >
-           static_cast<double>(weights[b]) * static_cast<double>(items[a].size);
-  });
-  std::int64_t sum = 0;
-  for (const std::size_t i : order) {
-    if (weights[i] == 0 || items[i].size > room) continue;
-    room -= items[i].size;
-    sum += weights[i];
-  }
-  return sum;
+double CutsTree::scale_of(int row) const {
+  const int n = static_cast<int>(m_.rows.size());
+  if (row >= n) return inequalities_[row - n].scale;
+  return m_.rows[row].in_bytes() ? m_.byte_scale : 1;
 }
 
-/// The most that what fits can weigh, exactly: the fewest bytes for every weight. -1: too much work.
-std::int64_t most_weight(const std::vector<Item>& items, const Weights& weights, Bytes room) {
-  constexpr std::int64_t kLargest = 4000, kMostWork = 400'000;
-  std::int64_t all = 0, n = 1;
-  for (const std::int64_t w : weights) {
-    all += w;
-    n += w > 0 ? 1 : 0;
+// The tableau's rows of the columns nearest to one half, rounded.
+void CutsTree::find_rounded(std::vector<CutsInequality>* found) {
+  const std::vector<double>& x = lp_.values();
+  std::vector<std::pair<double, int>> places;  // distance to one half
+  const std::vector<int> basic = lp_.basic();
+  for (std::size_t i = 0; i < basic.size(); ++i) {
+    const int c = basic[i];
+    if (c >= 0 && fraction(x[c]) > kLeastFraction) places.emplace_back(0.5 - fraction(x[c]), static_cast<int>(i));
   }
-  if (all > std::min(kLargest, kMostWork / n)) return -1;
-  std::vector<Bytes> bytes(static_cast<std::size_t>(all) + 1, room + 1);
-  bytes[0] = 0;
-  std::int64_t reached = 0;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (weights[i] == 0 || items[i].size > room) continue;
-    reached += weights[i];
-    for (std::int64_t w = reached; w >= weights[i]; --w) {
-      bytes[w] = std::min(bytes[w], std::min(room + 1, bytes[w - weights[i]] + items[i].size));
+  std::sort(places.begin(), places.end());
+  if (places.size() > kMostTableauRows) places.resize(kMostTableauRows);
+  for (const auto& [distance, place] : places) {
+    auto multipliers = lp_.tableau_row(place);
+    for (auto& [row, y] : multipliers) {
+      row = row_id(row);
+      y /= scale_of(row);
     }
+    if (auto one = round_rows(m_, inequalities_, multipliers, x)) found->push_back(std::move(*one));
+    ++extra_iterations_;
   }
-  while (bytes[reached] > room) --reached;
-  return reached;
 }
 
-}  // namespace
-
-// Adds the most violated inequalities of one instant's room.
-int CutsTree::cover(int cut, double least_violation) {
-  constexpr std::size_t kMostAdded = 3;
-  const std::size_t most_steps = held_[cut].size() > 1000 ? 5 : 25;
-  std::vector<Item> items;
-  std::set<double> steps;
-  for (const int c : held_[cut]) {
-    const Item item{lp_.values()[c], room_taken(c), c};
-    items.push_back(item);
-    if (fraction(item.held) < kWhole || steps.size() >= most_steps) continue;
-    for (const double part : {1.0, 2.0, 3.0, 4.0, 0.5}) steps.insert(static_cast<double>(item.size) / part);
-  }
-  struct Found {
-    double violation;
-    CutsCover cover;
-  };
-  std::vector<Found> found;
-  const Bytes room = m_.room[cut];
-  for (const double step : steps) {
-    for (const Weights& weights : rounded(items, room, step)) {
-      double held = 0, square = 0;
-      for (std::size_t i = 0; i < items.size(); ++i) {
-        held += static_cast<double>(weights[i]) * items[i].held;
-        square += static_cast<double>(weights[i] * weights[i]);
-      }
-      const double norm = std::sqrt(std::max(1.0, square));
-      const auto violation = [&](std::int64_t most) { return (held - static_cast<double>(most)) / norm; };
-      if (violation(greedy_weight(items, weights, room)) < least_violation) continue;
-      const std::int64_t most = most_weight(items, weights, room);
-      if (most < 0 || violation(most) < least_violation) continue;
-      CutsCover c{cut, {}, most};
-      for (std::size_t i = 0; i < items.size(); ++i) {
-        if (weights[i] > 0) c.weights.emplace_back(items[i].column, weights[i]);
-      }
-      found.push_back({violation(most), std::move(c)});
-    }
-  }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Found& a, const Found& b) { return a.violation > b.violation; });
-  std::size_t added = 0;
-  for (std::size_t f = 0; f < found.size() && added < kMostAdded; ++f) {
-    CutsCover& c = found[f].cover;
-    if (f > 0 && c.weights == found[f - 1].cover.weights) continue;
-    std::vector<std::pair<int, std::int64_t>> terms;
+// The most violated of what is found, as long as they are not much the same.
+int CutsTree::tighten() {
+  const std::vector<double>& x = lp_.values();
+  const bool whole = std::all_of(x.begin(), x.end(), [](double v) { return fraction(v) < kWhole; });
+  if (whole) return 0;
+  std::vector<CutsInequality> found = find_paths(m_, x);
+  for (CutsInequality& c : find_covers(m_, x)) found.push_back(std::move(c));
+  find_rounded(&found);
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < found.size(); ++i) order.emplace_back(-violation(found[i], x), i);
+  std::sort(order.begin(), order.end());
+  loosen();
+  std::vector<std::vector<double>> directions;
+  for (const auto& [off, i] : order) {
+    if (directions.size() >= kMostAddedAtOnce) break;
+    std::vector<double> direction(x.size());
+    double square = 0;
+    for (const auto& [c, f] : found[i].terms) square += static_cast<double>(f) * static_cast<double>(f);
+    for (const auto& [c, f] : found[i].terms) direction[c] = static_cast<double>(f) / std::sqrt(square);
+    const bool same = std::any_of(directions.begin(), directions.end(), [&](const std::vector<double>& d) {
+      double product = 0;
+      for (const auto& [c, f] : found[i].terms) product += d[c] * direction[c];
+      return product > kMostParallel;
+    });
+    if (same) continue;
+    directions.push_back(std::move(direction));
     std::vector<milp::Term> row;
-    for (const auto& [column, weight] : c.weights) {
-      terms.emplace_back(column, -weight);
-      row.push_back({{column}, -static_cast<double>(weight)});
-    }
-    lp_.add_row(-static_cast<double>(c.most), milp::kInfinity, row);
-    covers_.push_back(c);
-    cover_terms_.push_back(std::move(terms));
-    ++added;
+    for (const auto& [c, f] : found[i].terms) row.push_back({{c}, static_cast<double>(f) / found[i].scale});
+    lp_.add_row(static_cast<double>(found[i].least) / found[i].scale, milp::kInfinity, row);
+    live_.push_back(static_cast<int>(inequalities_.size()));
+    inequalities_.push_back(std::move(found[i]));
   }
-  return static_cast<int>(added);
+  return static_cast<int>(directions.size());
 }
 
-int CutsTree::separate(double least_violation) {
-  int n = 0;
-  for (int k = 0; k < static_cast<int>(m_.cuts.size()); ++k) n += cover(k, least_violation);
-  return n;
+// Inequalities that the solution does not touch leave the relaxation.
+void CutsTree::loosen() {
+  const std::size_t n = m_.rows.size();
+  const std::vector<char> idle = lp_.idle_rows();
+  std::vector<int> rows, left;
+  for (std::size_t i = 0; i < live_.size(); ++i) {
+    if (idle[n + i]) {
+      rows.push_back(static_cast<int>(n + i));
+    } else {
+      left.push_back(live_[i]);
+    }
+  }
+  lp_.remove_rows(rows);
+  live_ = std::move(left);
+}
+
+CutsTree::Node CutsTree::root(Wide target) {
+  Node root = evaluate({}, target);
+  double before = root.estimate;
+  for (int round = 1; round <= kMostRounds && root.estimate < 1e299; ++round) {
+    if (root.leaf.units >= target || root.integral || work() > end_ || tighten() == 0) break;
+    root = evaluate(root.leaf, target);
+    if (root.estimate > 1e299 || root.leaf.units >= target) break;
+    if (round % kPatience != 0) continue;
+    const double wanted = static_cast<double>(target - m_.floor_units) / m_.cost_scale;
+    if (root.estimate - before < kStalled * std::max(1e-9, wanted - before)) break;
+    before = root.estimate;
+  }
+  return root;
 }
 
 Wide CutsTree::bound() const {
@@ -367,16 +311,39 @@ void CutsTree::choose_largest(Node* node) const {
   if (best >= 0) node->candidates.emplace_back(1, best);
 }
 
+// Fixes what the relaxation is nearly sure of, a few columns at a time.
+std::optional<std::vector<char>> CutsTree::dive() {
+  std::vector<std::pair<int, char>> fixed;
+  for (std::size_t left = now_.size(); left > 0; --left) {
+    fix(fixed);
+    if (lp_.solve(kMostDiveIterations) != milp::Relaxation::Outcome::kOptimal) {
+      if (fixed.empty() || fixed.back().second == 0) return std::nullopt;
+      fixed.back().second = 0;
+      continue;
+    }
+    ++n_nodes_;
+    std::vector<std::pair<double, int>> open;
+    for (std::size_t c = 0; c < now_.size(); ++c) {
+      if (fraction(lp_.values()[c]) > kWhole) open.emplace_back(-lp_.values()[c], static_cast<int>(c));
+    }
+    if (open.empty()) {
+      std::vector<char> out(now_.size());
+      for (std::size_t c = 0; c < out.size(); ++c) out[c] = lp_.values()[c] > 0.5 ? 1 : 0;
+      return out;
+    }
+    std::sort(open.begin(), open.end());
+    for (std::size_t i = 0; i <= open.size() / 10; ++i) {
+      if (i == 0 || open[i].first < -0.8) fixed.emplace_back(open[i].second, 1);
+    }
+  }
+  return std::nullopt;
+}
+
 CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::function<bool()>& stop) {
   end_ = work() + work_left;
   const auto most_kept = static_cast<std::size_t>(std::clamp(work_left / kWorkPerKept, kLeastKept, kMostKept));
   if (open_.empty() && done_.empty()) {
-    Node root = evaluate({}, target);
-    for (int round = 0; round < kMostCoverRounds && root.estimate < 1e299; ++round) {
-      if (root.leaf.units >= target || work() > end_ || separate(1e-3) == 0) break;
-      root = evaluate(root.leaf, target);
-    }
-    open_.push_back(std::move(root));
+    open_.push_back(root(target));
   }
   while (true) {
     const auto least = std::min_element(open_.begin(), open_.end(), [](const Node& a, const Node& b) {

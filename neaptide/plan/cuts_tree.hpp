@@ -13,16 +13,10 @@
 #include <vector>
 
 #include "neaptide/milp/relaxation.hpp"
+#include "neaptide/plan/cuts_inequalities.hpp"
 #include "neaptide/plan/cuts_model.hpp"
 
 namespace neaptide::plan {
-
-/// Weights of what takes room at instant `cut` add up to at most `most`: whatever weighs more takes more than there is.
-struct CutsCover {
-  int cut = 0;
-  std::vector<std::pair<int, std::int64_t>> weights;  // kHeld or kFirst column, weight above 0
-  std::int64_t most = 0;
-};
 
 class CutsTree {
  public:
@@ -39,19 +33,22 @@ class CutsTree {
   End run(Wide target, std::int64_t work, const std::function<bool()>& stop);
 
   Wide bound() const;
+  /// Some 0/1 solution, not far from the relaxation's; none: the attempt failed. After run().
+  std::optional<std::vector<char>> dive();
   /// Values of the columns.
   const std::vector<char>& relaxed() const { return relaxed_; }
-  std::int64_t work() const { return (lp_.iterations() + kPerNode * n_nodes_) * n_columns(); }
+  std::int64_t work() const { return (lp_.iterations() + extra_iterations_ + kPerNode * n_nodes_) * n_columns(); }
   int n_nodes() const { return n_nodes_; }
 
   struct Leaf {
     std::vector<std::pair<int, char>> fixed;                // column, value: the branches that lead here
-    std::vector<std::pair<int, std::int64_t>> multipliers;  // row (covers follow the model's rows), above 0
+    std::vector<std::pair<int, std::int64_t>> multipliers;  // row (inequalities follow the model's), above 0
     Wide units = 0;                                         // what they prove, floor included
   };
   /// They cover every 0/1 solution.
   std::vector<Leaf> leaves() const;
-  const std::vector<CutsCover>& covers() const { return covers_; }
+  /// All that were ever found: later ones may be made from earlier ones.
+  const std::vector<CutsInequality>& inequalities() const { return inequalities_; }
   /// A kRoom multiplier m stands for m x 2^price_log2 units per byte.
   int price_log2() const { return price_log2_; }
 
@@ -70,9 +67,12 @@ class CutsTree {
   void choose_largest(Node* node) const;
   void multipliers_of(const std::vector<double>& duals, double scale, Leaf* leaf) const;
   Wide prove(const Leaf& leaf) const;
-  Bytes room_taken(int column) const;
-  int separate(double least_violation);
-  int cover(int cut, double least_violation);
+  int row_id(int lp_row) const;
+  double scale_of(int row) const;
+  Node root(Wide target);
+  int tighten();
+  void find_rounded(std::vector<CutsInequality>* found);
+  void loosen();
   void branch(const Node& node, Wide target);
   const std::vector<std::pair<int, std::int64_t>>& terms_of(int row, std::int64_t* least, bool* bytes) const;
 
@@ -81,14 +81,14 @@ class CutsTree {
   std::vector<Node> open_;
   std::vector<char> now_;  // by column: 2 free, 0 or 1 fixed in lp_
   std::vector<char> relaxed_;
-  std::vector<CutsCover> covers_;
-  std::vector<std::vector<std::pair<int, std::int64_t>>> cover_terms_;
-  std::vector<std::vector<int>> held_;  // by instant: the columns that take its room
-  std::vector<int> room_row_;           // by instant
+  std::vector<CutsInequality> inequalities_;
+  std::vector<int> live_;      // of these: in the relaxation, after the model's rows
+  std::vector<int> room_row_;  // by instant
   int price_log2_ = 0;
   int n_nodes_ = 0;
-  std::int64_t end_ = 0;  // of the work
-  std::size_t kept_ = 0;  // multipliers in all leaves
+  std::int64_t extra_iterations_ = 0;  // what finding inequalities takes as long as
+  std::int64_t end_ = 0;               // of the work
+  std::size_t kept_ = 0;               // multipliers in all leaves
 
   std::vector<Node> done_;
 };

@@ -280,13 +280,39 @@ std::vector<OpStory> recomputed_ops(const Scene& f) {
   return out;
 }
 
-/// The multipliers of the rows with the budget on their right-hand side.
-double leaf_price(const JsonReader& leaf) {
+/// By row of a certificate of several instants, in units of a multiplier: how much it falls for a byte more, while what
+/// was rounded stays as far from the next step as it is. A cover says nothing of bytes.
+std::vector<double> prices_of_rows(const JsonReader& certificate) {
+  const double of_bytes = std::ldexp(1.0, static_cast<int>(certificate.integer("price_log2", -4000)));
+  std::vector<double> fall;  // of the right-hand side itself
+  std::vector<double> out;
+  for (const JsonReader& row : certificate.items("rows")) {
+    double price = 0;
+    const bool bytes =
+        row.value().is_array() && (row.items().at(0).string() == "room" || row.items().at(0).string() == "inside");
+    if (bytes) price = 1;
+    if (!row.value().is_array() && row.has("rounded")) {
+      const auto divisor = static_cast<double>(row.integer("divisor", 2));
+      const auto part = static_cast<double>(row.integer("part", 1));
+      for (const JsonReader& item : row.items("rounded")) {
+        const auto parts = item.items();
+        const double of = fall.at(static_cast<std::size_t>(parts.at(0).integer(0)));
+        const auto multiplier = static_cast<double>(parts.at(1).integer());
+        price += of * (multiplier > 0 ? multiplier * part : -multiplier * (divisor - part));  // of the row's slack
+      }
+      price = std::ldexp(price, -static_cast<int>(row.integer("step_log2", 0)));
+    }
+    fall.push_back(price);
+    out.push_back(bytes ? of_bytes : price);
+  }
+  return out;
+}
+
+double leaf_price(const JsonReader& leaf, const std::vector<double>& of_rows) {
   double sum = 0;
   for (const JsonReader& row : leaf.items("rows")) {
     const auto parts = row.items();
-    const std::string kind = parts.at(0).items().at(0).string();
-    if (kind == "room" || kind == "inside") sum += static_cast<double>(parts.at(1).integer(0));
+    sum += static_cast<double>(parts.at(1).integer(0)) * of_rows.at(static_cast<std::size_t>(parts.at(0).integer(0)));
   }
   return sum;
 }
@@ -307,17 +333,15 @@ std::optional<Price> price_of(const LowerBound& bound) {
   const std::string kind = r.string("kind");
   if (kind == "floor") return Price{};
   double price = 0;  // in units of time per byte
-  int log2 = 0;
   if (kind == "cut") {
     price = static_cast<double>(r.at("flow").integer("mu", 0));
   } else if (kind == "cuts") {
-    for (const JsonReader& leaf : r.items("leaves")) price = std::max(price, leaf_price(leaf));
-    log2 = static_cast<int>(r.integer("price_log2", -4000));
+    const std::vector<double> of_rows = prices_of_rows(r);
+    for (const JsonReader& leaf : r.items("leaves")) price = std::max(price, leaf_price(leaf, of_rows));
   } else {
     return std::nullopt;
   }
-  log2 += static_cast<int>(r.integer("unit_log2", -4000));
-  return Price{r.string("device"), std::ldexp(price, log2)};
+  return Price{r.string("device"), std::ldexp(price, static_cast<int>(r.integer("unit_log2", -4000)))};
 }
 
 Explanation explain(const Problem& problem, const Plan& plan) {

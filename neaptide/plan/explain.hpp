@@ -90,8 +90,8 @@ struct Price {
   friend bool operator==(const Price&, const Price&) = default;
 };
 
-/// None where the certificate states no price. Exact as long as the proof branches on nothing that more bytes change;
-/// then no plan in n bytes more is faster than bound.seconds - n x seconds_per_byte.
+/// None where the certificate states no price. Exact as long as the proof branches on nothing, and rounds nothing, that
+/// more bytes change; then no plan in n bytes more is faster than bound.seconds - n x seconds_per_byte.
 std::optional<Price> price_of(const LowerBound& bound);
 
 struct Explanation {

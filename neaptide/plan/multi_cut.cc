@@ -6,9 +6,9 @@
 #include <tuple>
 
 #include "neaptide/base/errors.hpp"
-#include "neaptide/base/json.hpp"
 #include "neaptide/milp/solve.hpp"
 #include "neaptide/plan/bounds.hpp"
+#include "neaptide/plan/cuts_certificate.hpp"
 #include "neaptide/plan/simulate.hpp"
 
 namespace neaptide::plan {
@@ -304,7 +304,8 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
     now = std::move(more);
   }
   if (best_tree)
-    best = {seconds_down(best_units, frame_.facts.unit_log2), frame_.scope, certificate(*best_model, *best_tree), ""};
+    best = {seconds_down(best_units, frame_.facts.unit_log2), frame_.scope, cuts_certificate(*best_model, *best_tree),
+            ""};
   if (best_units < target(known)) ask_solver(std::move(now), known, ways);
   return best;
 }
@@ -336,87 +337,6 @@ void MultiCut::ask_solver(Grown now, Seconds known, const Ways& ways) {
     if (more == now || static_cast<int>(more.cuts.size()) > ways.most_instants) return;
     now = std::move(more);
   }
-}
-
-std::string MultiCut::certificate(const CutsModel& model, const CutsTree& tree) const {
-  const auto value = [&](int v) {
-    return Json::array({frame_.facts.values[v].buffer.value, frame_.facts.values[v].version});
-  };
-  const auto key = [&](const CutsKey& k) -> Json {
-    switch (k.kind) {
-      case CutsKey::kHeld:
-        return Json::array({"held", value(k.a), k.b});
-      case CutsKey::kRun:
-        return Json::array({"run", k.a, k.b, k.c});
-      case CutsKey::kFirst:
-        return Json::array({"first", k.a, k.b});
-      case CutsKey::kBack:
-        return Json::array({"back", value(k.a), k.b});
-      case CutsKey::kAway:
-        return k.b < 0 ? Json::array({"away", value(k.a)}) : Json::array({"away", value(k.a), k.b});
-      case CutsKey::kMust:
-        return Json::array({"must", k.a});
-      case CutsKey::kRead:
-        return Json::array({"read", k.a, k.b, k.c, value(k.d)});
-      case CutsKey::kUse:
-        return Json::array({"use", value(k.a), k.b, k.c});
-      case CutsKey::kHold:
-        return Json::array({"hold", value(k.a), k.b});
-      case CutsKey::kEnd:
-        return Json::array({"end", value(k.a)});
-      case CutsKey::kRoom:
-        return Json::array({"room", k.a});
-      case CutsKey::kOne:
-        return Json::array({"one", k.a});
-      case CutsKey::kNeeds:
-        return Json::array({"needs", k.a, k.b, value(k.c)});
-      case CutsKey::kDoes:
-        return Json::array({"does", k.a, k.b});
-      case CutsKey::kCarried:
-        return Json::array({"carried", value(k.a), k.b});
-      case CutsKey::kCarry:
-        return Json::array({"carry", value(k.a), k.b});
-      case CutsKey::kInside:
-        return Json::array({"inside", k.a, k.b, k.c});
-    }
-    throw InternalError("a row of no kind");
-  };
-  Json j;
-  j["kind"] = "cuts";
-  j["scope"] = frame_.scope == BoundScope::kThisOrder ? "this order" : "any order";
-  j["device"] = frame_.problem.devices[frame_.device].name;
-  j["unit_log2"] = frame_.facts.unit_log2;
-  j["price_log2"] = tree.price_log2();
-  j["cuts"] = Json::array();
-  for (const OpId o : model.cuts) j["cuts"].push_back(frame_.problem.ops[o].name);
-  j["stands_for"] = Json::array();
-  for (std::size_t o = 0; o < frame_.stands_for.size(); ++o) {
-    for (std::size_t i = 0; i < frame_.stands_for[o].size(); ++i) {
-      if (frame_.stands_for[o][i] != static_cast<int>(i)) {
-        j["stands_for"].push_back(Json::array({o, i, frame_.stands_for[o][i]}));
-      }
-    }
-  }
-  j["covers"] = Json::array();
-  for (const CutsCover& c : tree.covers()) {
-    Json values = Json::array();
-    for (const auto& [column, weight] : c.weights) {
-      const CutsKey& k = model.columns[column];
-      values.push_back(Json::array({k.kind == CutsKey::kHeld ? value(k.a) : Json(k.b), weight}));
-    }
-    j["covers"].push_back(Json{{"cut", c.cut}, {"held", values}, {"most", c.most}});
-  }
-  j["leaves"] = Json::array();
-  const int n_rows = static_cast<int>(model.rows.size());
-  for (const CutsTree::Leaf& leaf : tree.leaves()) {
-    Json fixed = Json::array(), rows = Json::array();
-    for (const auto& [c, v] : leaf.fixed) fixed.push_back(Json::array({key(model.columns[c]), static_cast<int>(v)}));
-    for (const auto& [r, m] : leaf.multipliers) {
-      rows.push_back(Json::array({r < n_rows ? key(model.rows[r].key) : Json::array({"cover", r - n_rows}), m}));
-    }
-    j["leaves"].push_back(Json{{"fixed", fixed}, {"rows", rows}});
-  }
-  return j.dump();
 }
 
 }  // namespace neaptide::plan

@@ -59,7 +59,6 @@ class MultiCut {
   std::vector<OpId> with(std::vector<OpId> cuts, const std::vector<OpId>& more) const;
   bool comparable(OpId op, const std::vector<OpId>& cuts) const;
   void ask_solver(Grown now, Seconds known, const Ways& ways);
-  std::string certificate(const CutsModel& model, const CutsTree& tree) const;
 
   CutsFrame frame_;
   std::optional<LowerBound> vouched_;
