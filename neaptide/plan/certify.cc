@@ -59,6 +59,9 @@ Certified certify(const Problem& given, const LowerBound& bound, Objective objec
       certificate::require(r.string("scope") == "any order" || bound.valid_for == BoundScope::kThisOrder,
                            "it holds for one order only");
       units = kind == "cut" ? certificate::check_cut(problem, unit, j) : certificate::check_cuts(problem, unit, j);
+    } else if (kind == "placement") {
+      unit = static_cast<int>(r.integer("unit_log2", -4000));
+      units = certificate::check_placement(problem, unit, j);
     } else if (kind == "overlap") {
       unit = static_cast<int>(r.integer("unit_log2", -4000));
       units = certificate::check_overlap(problem, unit, j);

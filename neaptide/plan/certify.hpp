@@ -5,8 +5,8 @@
 //   if (!c.ok) ...c.reason...
 //
 // Kinds: "floor" (every necessary op once), "cut" (a flow at one instant, see bounds.hpp), "cuts" (several instants: a
-// tree whose leaves carry multipliers of the rows of cuts_model.hpp) and "overlap" (overlapped seconds, see
-// overlap_bound.hpp).
+// tree whose leaves carry multipliers of the rows of cuts_model.hpp), "placement" (a flow between two sides, see
+// placement_bound.hpp) and "overlap" (overlapped seconds, see overlap_bound.hpp).
 #pragma once
 
 #include <string>

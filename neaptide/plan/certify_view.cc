@@ -164,7 +164,7 @@ std::vector<bool> View::followers(std::size_t op) const {
   return in;
 }
 
-Exact View::copying(Seconds s) const { return units(std::min(s, std::ldexp(1.0, unit_log2_ + 59))); }
+Exact View::units_at_most(Seconds s) const { return units(std::min(s, std::ldexp(1.0, unit_log2_ + 59))); }
 
 Exact View::copy_in(const Value& v) const {
   std::optional<Seconds> least;
@@ -173,7 +173,7 @@ Exact View::copy_in(const Value& v) const {
     const auto s = copy_seconds(p_, BufferId(v.first), DeviceId(d), device_);
     if (s && (!least || *s < *least)) least = s;
   }
-  return least && copy_out(v) != kUnlimited ? copying(*least) : Exact{kUnlimited};
+  return least && copy_out(v) != kUnlimited ? units_at_most(*least) : Exact{kUnlimited};
 }
 
 Exact View::copy_out(const Value& v) const {
@@ -186,7 +186,7 @@ Exact View::copy_out(const Value& v) const {
     const auto s = copy_seconds(p_, BufferId(v.first), device_, DeviceId(d));
     if (s && (!least || *s < *least)) least = s;
   }
-  return least ? copying(*least) : Exact{kUnlimited};
+  return least ? units_at_most(*least) : Exact{kUnlimited};
 }
 
 }  // namespace neaptide::plan::certificate

@@ -46,6 +46,8 @@ class View {
 
  protected:
   Exact units(Seconds s) const;
+  /// Of a time, however long; very long ones are charged as less, which is valid.
+  Exact units_at_most(Seconds s) const;
   bool homed(const Value& v) const { return v.second == 0 && p_.buffers[BufferId(v.first)].home.has_value(); }
   /// The op that alone can make the value.
   std::optional<std::size_t> sole_maker(const Value& v) const;
@@ -75,16 +77,15 @@ class View {
   Bytes budget_ = 0;  // of the device, or a larger one that the certificate is about
 
  private:
-  /// A copy of that time, however long: more than all ops together is charged as just that.
-  Exact copying(Seconds s) const;
   void gather();
   void mark_necessary();
 };
 
 /// Units that a certificate of kind "cut" proves beyond the floor, or of kind "cuts", floor included, or of kind
-/// "overlap". UserError when it does not hold.
+/// "overlap" or "placement". UserError when it does not hold.
 Exact check_cut(const Problem& p, int unit_log2, const Json& certificate);
 Exact check_overlap(const Problem& p, int unit_log2, const Json& certificate);
+Exact check_placement(const Problem& p, int unit_log2, const Json& certificate);
 Exact check_cuts(const Problem& p, int unit_log2, const Json& certificate);
 
 }  // namespace neaptide::plan::certificate

@@ -6,6 +6,8 @@
 #include "neaptide/milp/solve.hpp"
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/multi_cut.hpp"
+#include "neaptide/plan/placement_bound.hpp"
+#include "neaptide/plan/planners/neaptide_placement.hpp"
 #include "neaptide/plan/planners/neaptide_start.hpp"
 
 namespace neaptide::plan::tide {
@@ -17,6 +19,7 @@ constexpr std::int64_t kFlowPerTick = 2;         // arcs of flow work
 constexpr std::int64_t kSimplexPerTick = 4;      // iterations times columns
 constexpr std::int64_t kRepairTicksPerOp = 400;  // to make a suggestion fit
 constexpr int kSuggestions = 30;                 // that share the ticks, about
+constexpr std::size_t kMostPlacements = 12;      // per device
 
 }  // namespace
 
@@ -27,16 +30,31 @@ bool Prover::closed() const { return bound_.seconds >= best_seconds_ * (1 - kSam
 
 void Prover::run(Seconds known, std::int64_t ticks) {
   best_seconds_ = known;
+  for (std::size_t d = 0; d < problem_.devices.size() && problem_.devices.size() > 1 && !closed() && !stop(); ++d)
+    place_on(DeviceId(d), ticks);
   for (std::size_t d = 0; d < problem_.devices.size() && !closed() && !stop(); ++d) {
     if (problem_.devices[DeviceId(d)].budget) prove_on(DeviceId(d), ticks);
   }
 }
 
+void Prover::keep(LowerBound b) {
+  if (b.seconds > bound_.seconds) bound_ = std::move(b);
+}
+
+/// Which ops belong on the device: the bound, and what its cuts suggest.
+void Prover::place_on(DeviceId device, std::int64_t ticks) {
+  PlacementBound place(problem_, device);
+  place.stop = stop;
+  keep(place.best(ticks * kFlowPerTick, best_seconds_));
+  const auto& choices = place.choices();
+  const std::size_t n = std::min(choices.size(), kMostPlacements);
+  for (std::size_t i = 0; i < n && !closed() && !stop(); ++i) {  // the last ones are nearest to the best price
+    try_out(placed_steps(problem_, device, choices[choices.size() - 1 - i], switches_.order), ticks / kSuggestions);
+  }
+}
+
 void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   const BoundScope scope = switches_.order ? BoundScope::kAnyOrder : BoundScope::kThisOrder;
-  const auto keep = [this](LowerBound b) {
-    if (b.seconds > bound_.seconds) bound_ = std::move(b);
-  };
   CutBounds single(problem_, device, scope);
   single.stop = stop;
   keep(single.best(ticks * kFlowPerTick, best_seconds_));
@@ -49,7 +67,9 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   ways.work = ticks * kSimplexPerTick;
   ways.stop = stop;
   ways.solver_seconds = solver_seconds;
-  ways.improve = [&](const std::vector<Compute>& runs) { return try_out(runs, ticks / kSuggestions); };
+  ways.improve = [&](const std::vector<Compute>& runs) {
+    return try_out(std::vector<Step>(runs.begin(), runs.end()), ticks / kSuggestions);
+  };
   keep(several.prove(first, best_seconds_, ways));
   const auto& vouched = several.vouched();
   if (vouched && vouched->seconds > bound_.seconds * (1 + kClearlyMore)) vouched_ = vouched;
@@ -62,8 +82,7 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
 }
 
 // Makes a relaxed solution fit, and searches on around it until it costs no more than the bound.
-Seconds Prover::try_out(const std::vector<Compute>& runs, std::int64_t ticks) {
-  const std::vector<Step> steps(runs.begin(), runs.end());
+Seconds Prover::try_out(const std::vector<Step>& steps, std::int64_t ticks) {
   Sequence suggested;
   try {
     suggested = sequence_of(model_, steps);

@@ -37,8 +37,10 @@ class Prover {
   std::function<double()> solver_seconds = [] { return 0.0; };
 
  private:
+  void keep(LowerBound b);
+  void place_on(DeviceId device, std::int64_t ticks);
   void prove_on(DeviceId device, std::int64_t ticks);
-  Seconds try_out(const std::vector<Compute>& runs, std::int64_t ticks);
+  Seconds try_out(const std::vector<Step>& steps, std::int64_t ticks);
 
   const Problem& problem_;
   const Model& model_;
