@@ -41,13 +41,15 @@ constexpr double kSame = 1e-12;
 
 tide::Switches read_switches(const Options& options) {
   check_switches(options, "neaptide",
-                 {"blocks", "bound", "chain-recompute", "contiguous", "implementations", "multi-cut", "order", "paging",
-                  "portfolio", "prune", "shake"});
+                 {"blocks", "bound", "chain-recompute", "contiguous", "implementations", "merge", "multi-cut", "order",
+                  "paging", "portfolio", "prune", "shake", "spare"});
   const auto on = [&](const char* name) { return switch_value(options, name, "on", {"on", "off"}) == "on"; };
   tide::Switches s;
   s.chain_recompute = on("chain-recompute");
   s.implementations = on("implementations");
   s.paging = on("paging");
+  s.spare = on("spare");
+  s.merge = on("merge");
   s.prune = on("prune");
   s.contiguous = on("contiguous");
   s.order = on("order");

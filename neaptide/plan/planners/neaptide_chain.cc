@@ -59,7 +59,7 @@ bool Search::make(int action, int target, int before, Mode mode, int depth) {
     return false;
   }
   chain_.push_back(action);
-  chain_seconds_ += a.seconds;
+  chain_seconds_ += a.seconds - merged_seconds(action, before);
   for (const auto& [in, out] : a.takes_over) made_stamp_[in] = 0;
   for (const int c : a.writes) made_stamp_[c] = stamp_;
   return true;
@@ -91,26 +91,41 @@ bool Search::is_upgraded(int node) const {
   return std::any_of(upgrades_.begin(), upgrades_.end(), [&](const Upgrade& u) { return u.node == node; });
 }
 
+// The step that took the cell over in place runs by an implementation that leaves it.
+bool Search::spare_at(int consumer, int cell) {
+  const int other = is_upgraded(consumer) ? -1 : sparing(s_.action(consumer), cell);
+  if (other < 0) return false;
+  upgrades_.push_back({consumer, other});
+  chain_seconds_ += m_.actions[other].seconds - m_.actions[s_.action(consumer)].seconds;
+  extended_.emplace_back(cell, consumer);
+  made_stamp_[cell] = stamp_;
+  return true;
+}
+
 bool Search::need(int cell, int target, int before, Mode mode, int depth) {
   if (made_stamp_[cell] == stamp_) return true;
   if (busy_stamp_[cell] == stamp_ || depth > 250 || ++n_needs_ > kMostNeeds) return false;
   ticks_ += (n_needs_ & 3) == 0 ? 1 : 0;
   const Cell& c = m_.cells[cell];
-  int from = -1;
+  int from = -1, consumer = -1;
+  const auto fits_from = [&](int node) {
+    const int begin = s_.time().next(node);
+    return begin == before || s_.time().highest(c.track, begin, before) + c.size <= limit_[c.track];
+  };
   if (cell != target) {
     const Schedule::Presence there = s_.presence(cell, before);
     if (there.live) return true;
     from = there.from;
     if (from >= 0 && c.size == 0) return true;
-    bool extend = from >= 0 && mode == Mode::kExtend;
-    if (from >= 0 && mode == Mode::kFitting) {
-      const int begin = s_.time().next(from);
-      extend = begin == before || s_.time().highest(c.track, begin, before) + c.size <= limit_[c.track];
-    }
-    if (extend) {
+    consumer = switches_.spare ? there.consumer : -1;
+    const int since = std::max(from, consumer);  // one of them at most
+    const bool extend =
+        since >= 0 && (mode == Mode::kExtend || (mode == Mode::kFitting && (c.size == 0 || fits_from(since))));
+    if (extend && consumer < 0) {
       extended_.emplace_back(cell, from);
       return true;
     }
+    if (extend && spare_at(consumer, cell)) return true;
   }
   if (from < 0 && cell != target && (random_() & 1) == 0 && upgrade(cell, before)) {
     made_stamp_[cell] = stamp_;
@@ -159,6 +174,7 @@ bool Search::need(int cell, int target, int before, Mode mode, int depth) {
     extended_.emplace_back(cell, from);
     good = true;
   }
+  if (!good && consumer >= 0) good = spare_at(consumer, cell);
   if (!good && cell != target) good = upgrade(cell, before);
   busy_stamp_[cell] = 0;
   if (good) made_stamp_[cell] = stamp_;

@@ -9,10 +9,10 @@ const auto kBetter = [](const auto& a, const auto& b) {
   return a.worth != b.worth ? a.worth > b.worth : a.gap.cell < b.gap.cell;
 };
 
-constexpr double kNoise = 0.6;                          // of every comparison: repeated repairs must differ
-constexpr std::size_t kLookedAt[] = {10, 30, 60, 200};  // of the idle values, before an overflow
-constexpr int kSample = 64;                             // idle cells looked at per overflow on large problems
-constexpr int kLargeCells = 1500;                       // more cells than this: sample
+constexpr double kNoise = 0.6;                       // of every comparison: repeated repairs must differ
+constexpr std::size_t kLookedAt[] = {3, 6, 10, 20};  // of the idle values, before an overflow
+constexpr int kSample = 64;                          // idle cells looked at per overflow on large problems
+constexpr int kLargeCells = 1500;                    // more cells than this: sample
 
 }  // namespace
 
@@ -141,9 +141,10 @@ void Search::consider_paging(int track, int node, const Gap& gap) {
 void Search::consider_gap(int track, int node, const Gap& gap) {
   const double relief = s_.time().relief(track, gap.from, gap.to, m_.cells[gap.cell].size, limit_[track]);
   cheapest_ = 1e300;
-  consider_eviction(track, node, gap, Mode::kFitting, relief);
-  if (switches_.chain_recompute) consider_eviction(track, node, gap, Mode::kRecompute, relief);
-  if ((random_() & 3) == 0) consider_eviction(track, node, gap, Mode::kExtend, relief);
+  const int draw = random_.below(10);
+  const Mode other = draw < 9 ? Mode::kRecompute : Mode::kExtend;
+  const bool fitting = draw < 6 || (other == Mode::kRecompute && !switches_.chain_recompute);
+  consider_eviction(track, node, gap, fitting ? Mode::kFitting : other, relief);
   if (cheapest_ < 1e299) price_[gap.cell] += 0.5 * (cheapest_ - price_[gap.cell]);
   if (switches_.implementations) consider_other_user(track, node, gap);
   if (switches_.paging && m_.n_devices > 1) consider_paging(track, node, gap);
@@ -323,6 +324,7 @@ bool Search::repair(double cutoff, int max_moves, bool earliest) {
       for (int i = 0; i < n_moves; ++i) consider_moves(node, gaps_[random_.below(static_cast<int>(gaps_.size()))]);
     }
     if (switches_.implementations) consider_replacement(track, node);
+    const std::size_t mark = s_.mark();
     bool applied = false;
     for (int attempt = 0; attempt < 12 && !applied && !candidates_.empty(); ++attempt) {
       const auto best = std::max_element(candidates_.begin(), candidates_.end(),
@@ -331,6 +333,7 @@ bool Search::repair(double cutoff, int max_moves, bool earliest) {
       if (!applied) candidates_.erase(best);
     }
     if (!applied) return false;
+    merge_since(mark);
   }
   return false;
 }

@@ -42,12 +42,89 @@ void Search::remove_with_inputs(int node) {
   }
 }
 
+// The cheapest implementation of the same op that reads and writes the same, but takes nothing over from `cell`; -1:
+// there is none.
+int Search::sparing(int action, int cell) const {
+  const Action& now = m_.actions[action];
+  int best = -1;
+  for (const int a : m_.op_actions[now.op]) {
+    const Action& other = m_.actions[a];
+    const bool takes =
+        std::any_of(other.takes_over.begin(), other.takes_over.end(), [&](const auto& t) { return t.first == cell; });
+    if (takes || other.device != now.device || other.reads != now.reads || other.writes != now.writes) continue;
+    if (best < 0 || other.seconds < m_.actions[best].seconds) best = a;
+  }
+  return best;
+}
+
+// Where one of the cells is read after a step took it over in place, that step leaves it.
+void Search::spare(const std::vector<int>& cells) {
+  if (!switches_.spare) return;
+  for (const int cell : cells) {
+    for (std::size_t i = 0; i + 1 < s_.events(cell).size(); ++i) {
+      const Event now = s_.events(cell)[i], following = s_.events(cell)[i + 1];
+      if (now.write || following.write || !s_.consumes(now.node, cell)) continue;
+      if (const int other = sparing(s_.action(now.node), cell); other >= 0) s_.swap(now.node, other);
+    }
+  }
+}
+
+// The run that would be needless if the cell stayed until then, where there is room for that; -1: none.
+int Search::needless_after(int cell, int node) const {
+  const Gap gap = s_.until_written(cell, node);
+  if (gap.to < 0 || !removable(gap.to)) return -1;
+  const Cell& c = m_.cells[cell];
+  const int begin = s_.time().next(gap.from);
+  if (c.size == 0 || begin == gap.to) return gap.to;
+  return s_.time().highest(c.track, begin, s_.time().previous(gap.to)) + c.size <= limit_[c.track] ? gap.to : -1;
+}
+
+// What a run of `action` just before a step spares later.
+double Search::merged_seconds(int action, int before) const {
+  if (!switches_.merge) return 0;
+  for (const int cell : m_.actions[action].writes) {
+    const int later = s_.events(cell).empty() ? -1 : needless_after(cell, before);
+    if (later >= 0 && m_.actions[s_.action(later)].op == m_.actions[action].op) {
+      return m_.actions[s_.action(later)].seconds;
+    }
+  }
+  return 0;
+}
+
+void Search::merge_later(int node) {
+  const std::vector<int> writes = m_.actions[s_.action(node)].writes;
+  for (const int cell : writes) {
+    const int later = needless_after(cell, node);
+    if (later < 0) continue;
+    const std::size_t mark = s_.mark();
+    const double seconds = s_.seconds();
+    const std::vector<int> made = m_.actions[s_.action(later)].writes;
+    remove_with_inputs(later);
+    spare(made);
+    ticks_ += 10;
+    if (!s_.sound_since(mark) || s_.seconds() > seconds) s_.undo(mark);
+    if (!s_.alive(node)) return;
+  }
+}
+
+// The runs since then take the place of later ones.
+void Search::merge_since(std::size_t mark) {
+  if (!switches_.merge) return;
+  const std::vector<int> nodes = s_.changed_since(mark);
+  for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+    if (s_.alive(*it)) merge_later(*it);
+  }
+}
+
 bool Search::try_remove(int node) {
   if (!s_.alive(node) || !removable(node)) return false;
   const std::size_t mark = s_.mark();
+  const double seconds = s_.seconds();
+  const std::vector<int> made = m_.actions[s_.action(node)].writes;
   remove_with_inputs(node);
+  spare(made);
   ticks_ += 10;
-  if (s_.sound_since(mark) && excess() <= 0) return true;
+  if (s_.sound_since(mark) && excess() <= 0 && s_.seconds() <= seconds) return true;
   s_.undo(mark);
   return false;
 }
@@ -188,6 +265,7 @@ bool Search::take_back(int node) {
   if (removable(node)) {
     for (const int c : m_.actions[a].writes) recent_.push_back(c);
     remove_with_inputs(node);
+    spare(m_.actions[a].writes);
   } else if (a >= 0 && m_.actions[a].op >= 0) {
     const auto& list = m_.op_actions[m_.actions[a].op];
     const int other = list[random_.below(static_cast<int>(list.size()))];

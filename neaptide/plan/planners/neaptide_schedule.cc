@@ -351,7 +351,7 @@ Schedule::Presence Schedule::presence(int cell, int node) const {
   while (w >= 0 && !list[w].write) --w;
   if (w < 0) return {};
   if (i < static_cast<int>(list.size()) && !list[i].write) return {true, list[i - 1].node};
-  if (!list[i - 1].write && consumes(list[i - 1].node, cell)) return {};
+  if (!list[i - 1].write && consumes(list[i - 1].node, cell)) return {false, -1, list[i - 1].node};
   return {false, list[i - 1].node};
 }
 
@@ -370,6 +370,19 @@ int Schedule::last_read(int cell, int node) const {
   if (i < static_cast<int>(list.size()) && list[i].node == node) ++i;
   for (; i < static_cast<int>(list.size()) && !list[i].write; ++i) last = list[i].node;
   return last;
+}
+
+Gap Schedule::until_written(int cell, int node) const {
+  const auto& list = events_[cell];
+  Gap gap{cell, node, -1};
+  for (std::size_t i = static_cast<std::size_t>(find(cell, node)); i < list.size(); ++i) {
+    if (list[i].write && list[i].node != node) {
+      gap.to = list[i].node;
+      break;
+    }
+    gap.from = list[i].node;
+  }
+  return gap;
 }
 
 Bytes Schedule::excess() const {

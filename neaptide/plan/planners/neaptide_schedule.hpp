@@ -24,7 +24,7 @@ struct Event {
   bool write;
 };
 
-/// An idle stretch of a residence: nothing touches `cell` between `from` and `to`, and `to` reads it.
+/// A stretch in which nothing touches `cell`. Idle: it is held for `to`, which reads it.
 struct Gap {
   int cell, from, to;
 };
@@ -81,11 +81,14 @@ class Schedule {
   struct Presence {
     bool live = false;
     int from = -1;
+    int consumer = -1;  // which ended the earlier residence by taking the cell over in place
   };
   Presence presence(int cell, int node) const;
   bool idle_at(int cell, int node, Gap* gap) const;
   /// The last node that reads what `node` writes into `cell`; -1: none.
   int last_read(int cell, int node) const;
+  /// From the last event of the residence at `node` to the write that follows it; `to` is -1 when none does.
+  Gap until_written(int cell, int node) const;
   bool consumes(int node, int cell) const;
   Bytes load_before(int track, int node) const;
   /// Bytes above the limits, largest over the tracks; at most 0: fits.

@@ -10,6 +10,8 @@
 //   chain-recompute   chains that make missing inputs again instead of keeping them longer
 //   implementations   another implementation instead of dropping something
 //   paging            copies to another device and back
+//   spare             what was taken over in place is kept instead, where another step can read it then
+//   merge             a run that is made for one reader serves the readers of the next run as well, where that fits
 //   prune             steps that a change made needless are removed at once
 //   contiguous        half of the ruins are neighbours in time
 //   order             steps move to where they hold less
@@ -35,6 +37,8 @@ struct Switches {
   bool chain_recompute = true;
   bool implementations = true;
   bool paging = true;
+  bool spare = true;
+  bool merge = true;
   bool prune = true;
   bool contiguous = true;
   bool order = true;
@@ -129,6 +133,13 @@ class Search {
   bool need(int cell, int target, int before, Mode mode, int depth);
   bool make(int action, int target, int before, Mode mode, int depth);
   bool upgrade(int cell, int before);
+  int sparing(int action, int cell) const;
+  bool spare_at(int consumer, int cell);
+  void spare(const std::vector<int>& cells);
+  int needless_after(int cell, int node) const;
+  double merged_seconds(int action, int before) const;
+  void merge_later(int node);
+  void merge_since(std::size_t mark);
   bool is_upgraded(int node) const;
   bool needed_after(int cell, int node) const;
   bool keeps_order(int op, int before) const;
