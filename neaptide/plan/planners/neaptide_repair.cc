@@ -9,10 +9,10 @@ const auto kBetter = [](const auto& a, const auto& b) {
   return a.worth != b.worth ? a.worth > b.worth : a.gap.cell < b.gap.cell;
 };
 
-constexpr double kNoise = 0.6;                       // of every comparison: repeated repairs must differ
-constexpr std::size_t kLookedAt[] = {3, 6, 10, 20};  // of the idle values, before an overflow
-constexpr int kSample = 64;                          // idle cells looked at per overflow on large problems
-constexpr int kLargeCells = 1500;                    // more cells than this: sample
+constexpr double kNoise = 0.6;                        // of every comparison: repeated repairs must differ
+constexpr std::size_t kLookedAt[] = {3, 6, 20, 100};  // of the idle values, before an overflow
+constexpr int kSample = 64;                           // idle cells looked at per overflow on large problems
+constexpr int kLargeCells = 1500;                     // more cells than this: sample
 
 }  // namespace
 
