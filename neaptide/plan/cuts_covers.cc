@@ -48,15 +48,14 @@ std::vector<Weights> rounded(const std::vector<Item>& items, Bytes room, double 
 
 /// What fits weighs at least this: filling up by weight per byte.
 std::int64_t greedy_weight(const std::vector<Item>& items, const Weights& weights, Bytes room) {
-  std::vector<std::size_t> order(items.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return static_cast<double>(weights[a]) * static_cast<double>(items[b].size) >
-           static_cast<double>(weights[b]) * static_cast<double>(items[a].size);
-  });
+  std::vector<std::pair<double, std::size_t>> order;  // bytes per weight
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (weights[i] > 0) order.emplace_back(static_cast<double>(items[i].size) / static_cast<double>(weights[i]), i);
+  }
+  std::sort(order.begin(), order.end());
   std::int64_t sum = 0;
-  for (const std::size_t i : order) {
-    if (weights[i] == 0 || items[i].size > room) continue;
+  for (const auto& [ratio, i] : order) {
+    if (items[i].size > room) continue;
     room -= items[i].size;
     sum += weights[i];
   }
@@ -88,9 +87,9 @@ std::int64_t most_weight(const std::vector<Item>& items, const Weights& weights,
 
 /// The most violated inequalities of one instant's room.
 std::vector<CutsInequality> find_at(const CutsModel& model, int cut, const std::vector<int>& held,
-                                    const std::vector<double>& x) {
+                                    const std::vector<double>& x, std::size_t thorough) {
   constexpr std::size_t kMostAdded = 3;
-  const std::size_t most_steps = held.size() > 1000 ? 5 : 25;
+  const std::size_t most_steps = held.size() > 1000 ? 5 : thorough;
   std::vector<Item> items;
   std::set<double> steps;
   for (const int c : held) {
@@ -104,6 +103,8 @@ std::vector<CutsInequality> find_at(const CutsModel& model, int cut, const std::
     CutsCover cover;
   };
   std::vector<Found> found;
+  std::multiset<double> best;  // violations
+  double least = kLeastViolation;
   const Bytes room = model.room[cut];
   for (const double step : steps) {
     for (const Weights& weights : rounded(items, room, step)) {
@@ -114,14 +115,17 @@ std::vector<CutsInequality> find_at(const CutsModel& model, int cut, const std::
       }
       const double norm = std::sqrt(std::max(1.0, square));
       const auto off = [&](std::int64_t most) { return (taken - static_cast<double>(most)) / norm; };
-      if (off(greedy_weight(items, weights, room)) < kLeastViolation) continue;
+      if (off(greedy_weight(items, weights, room)) <= least) continue;
       const std::int64_t most = most_weight(items, weights, room);
-      if (most < 0 || off(most) < kLeastViolation) continue;
+      if (most < 0 || off(most) <= least) continue;
       CutsCover c{cut, {}, most};
       for (std::size_t i = 0; i < items.size(); ++i) {
         if (weights[i] > 0) c.weights.emplace_back(items[i].column, weights[i]);
       }
       found.push_back({off(most), std::move(c)});
+      best.insert(off(most));
+      if (best.size() > kMostAdded) best.erase(best.begin());
+      if (best.size() == kMostAdded) least = *best.begin();
     }
   }
   std::stable_sort(found.begin(), found.end(),
@@ -167,11 +171,11 @@ double violation(const CutsInequality& inequality, const std::vector<double>& x)
   return sum / std::sqrt(std::max(square, 1e-300));
 }
 
-std::vector<CutsInequality> find_covers(const CutsModel& model, const std::vector<double>& x) {
+std::vector<CutsInequality> find_covers(const CutsModel& model, const std::vector<double>& x, std::size_t thorough) {
   std::vector<CutsInequality> out;
   const auto held = takers_of_room(model);
   for (int k = 0; k < static_cast<int>(held.size()); ++k) {
-    for (CutsInequality& i : find_at(model, k, held[k], x)) out.push_back(std::move(i));
+    for (CutsInequality& i : find_at(model, k, held[k], x, thorough)) out.push_back(std::move(i));
   }
   return out;
 }

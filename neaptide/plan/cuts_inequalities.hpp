@@ -59,7 +59,8 @@ struct CutsInequality {
 /// How far a solution is from satisfying it, by the length of its terms.
 double violation(const CutsInequality& inequality, const std::vector<double>& x);
 
-std::vector<CutsInequality> find_covers(const CutsModel& model, const std::vector<double>& x);
+/// `thorough`: from how many values' sizes weights are made; the work grows with it.
+std::vector<CutsInequality> find_covers(const CutsModel& model, const std::vector<double>& x, std::size_t thorough);
 std::vector<CutsInequality> find_paths(const CutsModel& model, const std::vector<double>& x);
 /// `multipliers`: of rows as they are in the model, in inequalities found earlier, with any sign. Nothing comes of
 /// many.

@@ -13,7 +13,9 @@ constexpr double kTie = 1e-9;                   // relative: nearer to the targe
 constexpr int kMostRounds = 40, kPatience = 4;  // of inequalities at the root
 constexpr double kStalled = 0.02;               // part of what is still to be proved, gained in that many
 constexpr double kLeastFraction = 1e-3, kMostParallel = 0.9;
-constexpr std::size_t kMostTableauRows = 200, kMostAddedAtOnce = 60;
+constexpr std::size_t kMostAddedAtOnce = 60;
+constexpr std::size_t kTableauRowsAtRoot = 200, kTableauRowsBelow = 40;
+constexpr std::size_t kCoversAtRoot = 25, kCoversBelow = 5;  // see find_covers
 constexpr int kTriesNearRoot = 4, kTriesBelow = 2, kNearRoot = 6;
 constexpr std::int64_t kMostDiveIterations = 10'000;
 constexpr double kMostMultiplier = 1e18;
@@ -166,7 +168,7 @@ double CutsTree::scale_of(int row) const {
 }
 
 // The tableau's rows of the columns nearest to one half, rounded.
-void CutsTree::find_rounded(std::vector<CutsInequality>* found) {
+void CutsTree::find_rounded(std::size_t most, std::vector<CutsInequality>* found) {
   const std::vector<double>& x = lp_.values();
   std::vector<std::pair<double, int>> places;  // distance to one half
   const std::vector<int> basic = lp_.basic();
@@ -175,7 +177,7 @@ void CutsTree::find_rounded(std::vector<CutsInequality>* found) {
     if (c >= 0 && fraction(x[c]) > kLeastFraction) places.emplace_back(0.5 - fraction(x[c]), static_cast<int>(i));
   }
   std::sort(places.begin(), places.end());
-  if (places.size() > kMostTableauRows) places.resize(kMostTableauRows);
+  if (places.size() > most) places.resize(most);
   for (const auto& [distance, place] : places) {
     auto multipliers = lp_.tableau_row(place);
     for (auto& [row, y] : multipliers) {
@@ -188,13 +190,13 @@ void CutsTree::find_rounded(std::vector<CutsInequality>* found) {
 }
 
 // The most violated of what is found, as long as they are not much the same.
-int CutsTree::tighten() {
+int CutsTree::tighten(bool at_root) {
   const std::vector<double>& x = lp_.values();
   const bool whole = std::all_of(x.begin(), x.end(), [](double v) { return fraction(v) < kWhole; });
   if (whole) return 0;
   std::vector<CutsInequality> found = find_paths(m_, x);
-  for (CutsInequality& c : find_covers(m_, x)) found.push_back(std::move(c));
-  find_rounded(&found);
+  for (CutsInequality& c : find_covers(m_, x, at_root ? kCoversAtRoot : kCoversBelow)) found.push_back(std::move(c));
+  find_rounded(at_root ? kTableauRowsAtRoot : kTableauRowsBelow, &found);
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < found.size(); ++i) order.emplace_back(-violation(found[i], x), i);
   std::sort(order.begin(), order.end());
@@ -242,7 +244,7 @@ CutsTree::Node CutsTree::root(Wide target) {
   Node root = evaluate({}, target);
   double before = root.estimate;
   for (int round = 1; round <= kMostRounds && root.estimate < 1e299; ++round) {
-    if (root.leaf.units >= target || root.integral || work() > end_ || tighten() == 0) break;
+    if (root.leaf.units >= target || root.integral || work() > end_ || tighten(true) == 0) break;
     root = evaluate(root.leaf, target);
     if (root.estimate > 1e299 || root.leaf.units >= target) break;
     if (round % kPatience != 0) continue;
@@ -268,6 +270,17 @@ std::vector<CutsTree::Leaf> CutsTree::leaves() const {
   for (const Node& n : done_) out.push_back(n.leaf);
   for (const Node& n : open_) out.push_back(n.leaf);
   return out;
+}
+
+// A round of inequalities that this node's solution violates.
+void CutsTree::refine(Node* node, Wide target) {
+  node->refined = true;
+  fix(node->leaf.fixed);
+  const auto most = std::max<std::int64_t>(1, (end_ - work()) / n_columns());
+  if (lp_.solve(most) != milp::Relaxation::Outcome::kOptimal || tighten(false) == 0) return;
+  Node better = evaluate(node->leaf, target);
+  better.refined = true;
+  *node = std::move(better);
 }
 
 // Both children of the candidate whose children gain most; some candidates are tried out first.
@@ -363,6 +376,13 @@ CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::func
     }
     Node node = std::move(*least);
     open_.erase(least);
+    if (!node.refined && !node.integral && !node.leaf.fixed.empty() && node.estimate < 1e299) {
+      kept_ -= std::min(kept_, node.leaf.multipliers.size());
+      refine(&node, target);
+      kept_ += node.leaf.multipliers.size();
+      open_.push_back(std::move(node));
+      continue;
+    }
     if (node.candidates.empty()) choose_largest(&node);
     if (node.candidates.empty()) {
       done_.push_back(std::move(node));

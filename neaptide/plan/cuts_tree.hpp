@@ -58,7 +58,7 @@ class CutsTree {
   struct Node {
     Leaf leaf;
     double estimate = 0;  // of the relaxation, in its scale
-    bool integral = false;
+    bool integral = false, refined = false;
     std::vector<std::pair<double, int>> candidates;  // score, column: what to branch on
   };
   void fix(const std::vector<std::pair<int, char>>& fixed);
@@ -70,8 +70,9 @@ class CutsTree {
   int row_id(int lp_row) const;
   double scale_of(int row) const;
   Node root(Wide target);
-  int tighten();
-  void find_rounded(std::vector<CutsInequality>* found);
+  int tighten(bool at_root);
+  void find_rounded(std::size_t most, std::vector<CutsInequality>* found);
+  void refine(Node* node, Wide target);
   void loosen();
   void branch(const Node& node, Wide target);
   const std::vector<std::pair<int, std::int64_t>>& terms_of(int row, std::int64_t* least, bool* bytes) const;
