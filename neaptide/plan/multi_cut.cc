@@ -1,6 +1,7 @@
 #include "neaptide/plan/multi_cut.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <memory>
 #include <tuple>
@@ -15,6 +16,8 @@ namespace neaptide::plan {
 namespace {
 
 constexpr int kMostNewInstants = 1;  // per round
+constexpr int kNodesAtFirst = 60;    // of a stage's tree before another stage is tried
+constexpr int kMostInVain = 3;
 
 /// Plays a 0/1 solution back: first runs in order, everything else made again just before it is read.
 class Playback {
@@ -268,46 +271,75 @@ MultiCut::Grown MultiCut::grow(const std::vector<Compute>& runs, const Grown& no
   return out;
 }
 
+struct MultiCut::Stage {
+  Stage(const CutsFrame& frame, Grown grown) : at(std::move(grown)), model(frame, at.cuts, at.inside), tree(model) {}
+  const Grown at;
+  const CutsModel model;
+  CutsTree tree;
+  bool in_earnest = false;  // has had all the work there was
+};
+
+// Works on a stage for a while. Its cheapest 0/1 solution, or one near the relaxation when the tree does not get that
+// far, is played back. Returns what to look at next; the stage itself when it has nothing more to say.
+MultiCut::Grown MultiCut::work_on(Stage* stage, int most_nodes, Seconds* known, const Ways& ways) {
+  CutsTree& tree = stage->tree;
+  const int first_node = tree.n_nodes();
+  const auto stop = [&] { return ways.stop() || tree.n_nodes() - first_node >= most_nodes; };
+  while (true) {
+    const std::int64_t done = tree.work();
+    const CutsTree::End end = tree.run(target(*known), ways.work - work_, stop);
+    work_ += tree.work() - done;
+    if (end == CutsTree::End::kReached || work_ >= ways.work || ways.stop()) return stage->at;
+    const std::int64_t before = tree.work();
+    const auto solution =
+        end == CutsTree::End::kRelaxed ? std::optional<std::vector<char>>(tree.relaxed()) : tree.dive();
+    work_ += tree.work() - before;
+    if (!solution) return stage->at;
+    const std::vector<Compute> runs = runs_of(stage->model, *solution);
+    const Wide wanted = target(*known);
+    if (ways.improve && !runs.empty()) *known = std::min(*known, ways.improve(runs));
+    Grown more = grow(runs, stage->at);
+    if (more != stage->at || target(*known) >= wanted) return more;  // else: a better plan, and the tree goes on
+  }
+}
+
 LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
-  LowerBound best = floor_bound(frame_.problem);
-  Wide best_units = frame_.facts.floor_units;
   nodes_ = 0;
   work_ = 0;
   Grown now{{first}, {}};
-  std::unique_ptr<CutsModel> best_model;
-  std::unique_ptr<CutsTree> best_tree;
-  while (!ways.stop()) {
-    auto model = std::make_unique<CutsModel>(frame_, now.cuts, now.inside);
+  std::unique_ptr<Stage> best;
+  const auto units = [&] { return best ? best->tree.bound() : frame_.facts.floor_units; };
+  int in_vain = 0;  // stages in a row that prove no more than an earlier one
+  while (!ways.stop() && work_ < ways.work && units() < target(known)) {
+    auto stage = std::make_unique<Stage>(frame_, now);
     instants_ = static_cast<int>(now.cuts.size());
-    if (model->columns.size() > ways.most_columns) break;
-    auto tree = std::make_unique<CutsTree>(*model);
-    Grown more = now;
-    while (true) {
-      const std::int64_t done = tree->work();
-      const CutsTree::End end = tree->run(target(known), ways.work - work_, ways.stop);
-      work_ += tree->work() - done;
-      if (end != CutsTree::End::kRelaxed) break;
-      const std::vector<Compute> runs = runs_of(*model, tree->relaxed());
-      const Wide wanted = target(known);
-      if (ways.improve && !runs.empty()) known = std::min(known, ways.improve(runs));
-      more = grow(runs, now);
-      if (more != now || target(known) >= wanted) break;  // else: a better plan, and the tree goes on against it
+    if (stage->model.columns.size() > ways.most_columns || instants_ > ways.most_instants) break;
+    Grown more = work_on(stage.get(), kNodesAtFirst, &known, ways);
+    nodes_ += stage->tree.n_nodes();
+    ++in_vain;
+    const bool ended = more == now;
+    if (stage->tree.bound() > units()) {
+      best = std::move(stage);
+      in_vain = 0;
     }
-    nodes_ += tree->n_nodes();
-    if (tree->bound() > best_units) {
-      best_units = tree->bound();
-      best_tree = std::move(tree);  // first: it refers to its model
-      best_model = std::move(model);
+    if ((ended || in_vain >= kMostInVain) && best && !best->in_earnest) {
+      const int nodes = best->tree.n_nodes();
+      best->in_earnest = true;
+      more = work_on(best.get(), INT_MAX, &known, ways);
+      nodes_ += best->tree.n_nodes() - nodes;
+      in_vain = 0;
+      if (more == best->at) break;
+    } else if (ended) {
+      break;
     }
-    const bool spent = work_ >= ways.work || static_cast<int>(more.cuts.size()) > ways.most_instants;
-    if (more == now || spent) break;
     now = std::move(more);
   }
-  if (best_tree)
-    best = {seconds_down(best_units, frame_.facts.unit_log2), frame_.scope, cuts_certificate(*best_model, *best_tree),
-            ""};
-  if (best_units < target(known)) ask_solver(std::move(now), known, ways);
-  return best;
+  LowerBound bound = floor_bound(frame_.problem);
+  if (units() > frame_.facts.floor_units)
+    bound = {seconds_down(units(), frame_.facts.unit_log2), frame_.scope, cuts_certificate(best->model, best->tree),
+             ""};
+  if (units() < target(known)) ask_solver(std::move(now), known, ways);
+  return bound;
 }
 
 // The same growth, each model solved by the solver alone. What it says is taken with its own tolerance.
