@@ -32,6 +32,39 @@ std::vector<RandomProblem> kinds() {
           {.n_ops = 8, .host = true}};
 }
 
+/// Two values on d0, and a last op that reads both and writes what may end anywhere: on d0, where it is beyond the
+/// budget, or on d1.
+Problem last_op_fits_elsewhere() {
+  Problem p;
+  p.name = "elsewhere";
+  p.devices.push_back({.name = "d0", .budget = 30});
+  p.devices.push_back({.name = "d1"});
+  p.links.push_back({.from = DeviceId(0), .to = DeviceId(1), .latency = 1, .bytes_per_second = 10});
+  const BufferId a = p.buffers.push_back({.name = "a", .bytes = 6}), b = p.buffers.push_back({.name = "b", .bytes = 7}),
+                 c = p.buffers.push_back({.name = "c", .bytes = 19, .keep = true});
+  const auto op = [&](const char* name, std::vector<BufferId> reads, BufferId write) {
+    Impl impl{.name = "on d0", .device = DeviceId(0), .seconds = 1};
+    impl.reads = std::move(reads);
+    impl.writes = {write};
+    p.order.push_back(p.ops.push_back({.name = name, .impls = {impl}}));
+  };
+  op("a", {}, a);
+  op("b", {a}, b);
+  op("c", {a, b}, c);
+  std::vector<Impl>& impls = p.ops[OpId(2)].impls;
+  impls.push_back(impls.front());
+  impls.back().name = "on d1";
+  impls.back().device = DeviceId(1);
+  return p;
+}
+
+TEST(Neaptide, AnOpThatFitsOnOneDeviceOnlyRunsThere) {
+  const Problem p = last_op_fits_elsewhere();
+  const Plan plan = make_plan(p, "neaptide", {});
+  ASSERT_FALSE(plan.steps.empty()) << plan.infeasible->advice;
+  EXPECT_EQ(plan.peak[DeviceId(0)], 13);
+}
+
 TEST(NeaptideTimeline, MatchesAPlainVector) {
   Random random(3);
   Timeline t(1);

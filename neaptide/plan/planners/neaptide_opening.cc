@@ -65,22 +65,35 @@ class Starter {
   }
 
  private:
-  // What takes nothing in place comes first: another reader may follow.
+  // What takes nothing in place comes first: another reader may follow. Then what fits on its device beside nothing
+  // else, if need be with copies: no repair could make another one fit.
   bool choose(const std::vector<int>& list) {
     for (const bool consuming : {false, true}) {
-      for (const bool really : {false, true}) {
-        for (const int a : list) {
-          if (m_.actions[a].takes_over.empty() == consuming) continue;
-          const auto& reads = m_.actions[a].reads;
-          const auto has = [&](int c) { return really ? supply(c, false) : written_[c] != 0; };
-          if (!std::all_of(reads.begin(), reads.end(), has)) continue;
-          for (const int c : reads) supply(c, true);
-          append(a);
-          return true;
+      for (const bool fitting : {true, false}) {
+        for (const bool really : {false, true}) {
+          for (const int a : list) {
+            if (m_.actions[a].takes_over.empty() == consuming || fits_alone(m_.actions[a]) != fitting) continue;
+            const auto& reads = m_.actions[a].reads;
+            const auto has = [&](int c) { return really ? supply(c, false) : written_[c] != 0; };
+            if (!std::all_of(reads.begin(), reads.end(), has)) continue;
+            for (const int c : reads) supply(c, true);
+            append(a);
+            return true;
+          }
         }
       }
     }
     return false;
+  }
+
+  bool fits_alone(const Action& a) const {
+    const int track = m_.cells[m_.cell(0, a.device)].track;
+    if (track < 0) return true;
+    Bytes bytes = a.extra;
+    for (const auto* list : {&a.reads, &a.writes}) {
+      for (const int c : *list) bytes += m_.cells[c].size;
+    }
+    return bytes <= m_.limit[track];
   }
 
   void append(int a) {
