@@ -32,10 +32,11 @@ class PlacementChecker : public View {
     Exact room = 0;
     if (mu_ > 0) {
       require(p_.devices[device_].budget.has_value(), "it puts a price on bytes of a device that has no budget");
-      room = std::max<Exact>(0, room_at_end()) / step_;
+      find_instant(r);
+      room = std::max<Exact>(0, tau_ ? this->room() : room_at_end()) / step_;
     }
     const JsonReader flows = r.at("flow");
-    for (const char* kind : {"here", "elsewhere", "cover", "once"}) {
+    for (const char* kind : {"here", "elsewhere", "cover", "once", "run"}) {
       for (const JsonReader& one : flows.items(kind)) take_op(kind, one);
     }
     for (const char* kind : {"need", "use"}) {
@@ -58,10 +59,52 @@ class PlacementChecker : public View {
       if (p_.devices[DeviceId(d)].name == name) device_ = DeviceId(d);
     }
     require(device_.valid(), "its device is unknown");
+    if (p_.devices[device_].budget) find_device(name);
     for (std::size_t o = 0; o < ops_.size(); ++o) {
       here_.push_back(side(o, true));
       elsewhere_.push_back(side(o, false));
     }
+  }
+
+  /// The first run of an op that must run; none: the end.
+  void find_instant(const JsonReader& r) {
+    if (!r.has("op")) return;
+    tau_ = find_op(r.string("op"));
+    require(ops_[*tau_].necessary, "its op need not run");
+    before_ = ancestors(*tau_);
+    const std::vector<bool> after = followers(*tau_);
+    for (std::size_t o = 0; o < ops_.size(); ++o) {
+      if (o != *tau_ && after[o] && ops_[o].necessary) later_.insert(ops_[o].reads.begin(), ops_[o].reads.end());
+    }
+  }
+
+  /// What tau reads and adds where it first runs on the device.
+  Bytes own() const {
+    std::optional<Bytes> least;
+    const auto& impls = p_.ops[OpId(*tau_)].impls;
+    for (std::size_t i = 0; i < impls.size(); ++i) {
+      if (impls[i].device == device_ && can_run(impls[i])) least = std::min(least.value_or(INT64_MAX), extra(*tau_, i));
+    }
+    Bytes sum = least.value_or(0);
+    for (const Value& v : here_[*tau_].reads) sum += size(v);
+    return sum;
+  }
+
+  /// Of a value that is never elsewhere, at the instant.
+  Exact keep_limit(const Value& v) const {
+    const bool home = p_.buffers[BufferId(v.first)].home.has_value();
+    const bool kept = kept_at_end(v) && !home;
+    const Exact price = static_cast<Exact>(mu_) * (size(v) / step_);
+    const auto m = sole_maker(v);
+    require(m.has_value(), "a value of several makers is kept at a price");
+    if (!tau_) {
+      require(kept, "a value need not be kept, or not here");
+      return price;
+    }
+    require(*m != *tau_ && before_[*m] && (kept || later_.count(v) > 0), "a value need not be there at the instant");
+    require(here_[*tau_].reads.count(v) == 0 && ops_[*m].writes.size() == 1,
+            "a value is charged that is counted elsewhere");
+    return p_.ops[OpId(*m)].once ? price : std::min(price, limit(here_[*m].least));
   }
 
   /// Whether the step fits on an otherwise empty device.
@@ -158,6 +201,9 @@ class PlacementChecker : public View {
     } else if (kind == "cover") {
       require(ops_[i].necessary, "an op is to run that need not");
       carry(only, runs, f, kUnlimited);
+    } else if (kind == "run") {
+      require(tau_ == i, "an op is charged for room at another one's instant");
+      carry(only, kSink, f, static_cast<Exact>(mu_) * (own() / step_));
     } else {
       require(p_.ops[OpId(i)].once, "an op is said to run once that may run twice");
       carry(runs, only, f, kUnlimited);
@@ -202,8 +248,7 @@ class PlacementChecker : public View {
       require(made || home_here, "a copy is charged of what is at home");
       carry(maker_only, only, f, copy_limit(v, false));
     } else if (kind == "keep") {
-      require(kept_at_end(v) && !home, "a value need not be kept, or not here");
-      carry(only, kSink, f, static_cast<Exact>(mu_) * (p_.size_on(BufferId(v.first), device_) / step_));
+      carry(only, kSink, f, keep_limit(v));
     } else {
       require(kept_at_end(v) && home, "a value need not be at a home at the end");
       if (home_here) {
@@ -216,6 +261,9 @@ class PlacementChecker : public View {
 
   std::vector<Side> here_, elsewhere_;
   std::int64_t step_ = 1, mu_ = 0;
+  std::optional<std::size_t> tau_;
+  std::vector<bool> before_;
+  std::set<Value> later_;
   std::set<std::pair<Node, Node>> arcs_;
   std::map<Node, Exact> surplus_;
 };

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "neaptide/base/errors.hpp"
 #include "neaptide/base/json.hpp"
+#include "neaptide/plan/cuts_frame.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/min_cut.hpp"
 
@@ -16,9 +18,11 @@ namespace neaptide::plan {
 namespace {
 
 constexpr Seconds kNever = std::numeric_limits<double>::infinity();
-constexpr int kMostParts = 8;          // steps are kept sizes divided by 1, 2, ...
-constexpr std::size_t kMostSizes = 4;  // of that many sizes
-constexpr int kMostPrices = 40;        // per step
+constexpr int kMostParts = 8;                    // steps are kept sizes divided by 1, 2, ...
+constexpr std::size_t kMostSizes = 4;            // of that many sizes
+constexpr std::size_t kMostInstants = 6;         // beside the end
+constexpr std::int64_t kMostLooks = 20'000'000;  // ops times ops, to choose them
+constexpr int kMostPrices = 40;                  // per step
 
 /// An op on one side: its fastest implementation there and what all of them read. Seconds of kNever: it cannot.
 struct Way {
@@ -27,9 +31,18 @@ struct Way {
 };
 
 /// The arcs by kind; the certificate names them by the same words.
-enum Kind { kHere, kElsewhere, kCover, kOnce, kNeed, kUse, kIn, kOut, kKeep, kHome, kKinds };
-constexpr const char* kNames[kKinds] = {"here", "elsewhere", "cover", "once", "need",
+enum Kind { kHere, kElsewhere, kCover, kOnce, kRun, kNeed, kUse, kIn, kOut, kKeep, kHome, kKinds };
+constexpr const char* kNames[kKinds] = {"here", "elsewhere", "cover", "once", "run", "need",
                                         "use",  "in",        "out",   "keep", "home"};
+
+/// What must have room on the device at one instant.
+struct Instant {
+  OpId op;                  // its first run; invalid: the end
+  std::vector<Bytes> size;  // by value: 0 where it does not count
+  Bytes own = 0;            // of the op, if it runs here
+  Bytes room = 0;
+  Bytes most() const { return std::accumulate(size.begin(), size.end(), own); }
+};
 
 struct Arc {
   Kind kind;
@@ -49,12 +62,17 @@ struct PlacementBound::Network {
     Bytes slope = 0;   // kept by the cut
   };
   Way way(std::size_t op, bool on_device) const;
+  bool fits(OpId op, const Impl& impl) const;
   Units capacity(Seconds s) const;
+  Units keep_price(int value, Units mu, Bytes step) const;
   void build(Units mu, Bytes step);
   void add(Kind kind, int op, int value, int from, int to, Units capacity);
   Line solve(Units mu, Bytes step);
   void maximise(Bytes step);
   std::vector<Bytes> steps() const;
+  Instant end() const;
+  Instant first_run(OpId op) const;
+  std::vector<Instant> instants() const;
   Choice choice() const;
   void remember(const Choice& c);
   std::string certificate() const;
@@ -68,13 +86,13 @@ struct PlacementBound::Network {
   Seconds bound(Wide units) const { return seconds_down(units, unit_log2); }
 
   const Problem& problem;
-  Facts facts;
+  CutsFrame frame;
+  const Facts& facts;
   DeviceId device;
   int n_ops, n_values;
   std::vector<Way> here, elsewhere;        // by op
   std::vector<Seconds> copy_in, copy_out;  // by value
-  std::vector<Bytes> kept;                 // by value: bytes where it is kept and may end anywhere
-  Bytes room = 0;
+  Instant now;
   int unit_log2 = 0;
   Flow flow;
   std::vector<Arc> arcs;
@@ -85,13 +103,15 @@ struct PlacementBound::Network {
   Wide best = 0;
   Units best_mu = 0;
   Bytes best_step = 1;
+  OpId best_op;
   std::vector<std::pair<Arc, Units>> best_flow;
   std::vector<Choice> choices;
 };
 
 PlacementBound::Network::Network(const Problem& p, DeviceId d)
     : problem(p),
-      facts(p),
+      frame(p, d, BoundScope::kAnyOrder),
+      facts(frame.facts),
       device(d),
       n_ops(static_cast<int>(p.ops.size())),
       n_values(static_cast<int>(facts.values.size())) {
@@ -113,15 +133,83 @@ PlacementBound::Network::Network(const Problem& p, DeviceId d)
     }
     copy_in.push_back(in);
     copy_out.push_back(out);
-    const bool counts = v.at_end && !p.buffers[v.buffer].home && v.makers.size() == 1;
-    kept.push_back(counts ? p.size_on(v.buffer, device) : 0);
   }
-  room = p.devices[device].budget.value_or(std::numeric_limits<Bytes>::max());
-  for (std::size_t b = 0; b < p.buffers.size() && p.devices[device].budget; ++b) {
-    const Buffer& buffer = p.buffers[BufferId(b)];
-    if (buffer.home == device && (buffer.keep || !buffer.pageable)) room -= p.size_on(BufferId(b), device);
+}
+
+/// Kept values without a home.
+Instant PlacementBound::Network::end() const {
+  Instant out;
+  out.room = problem.devices[device].budget.value_or(std::numeric_limits<Bytes>::max());
+  for (std::size_t b = 0; b < problem.buffers.size() && problem.devices[device].budget; ++b) {
+    const Buffer& buffer = problem.buffers[BufferId(b)];
+    if (buffer.home == device && (buffer.keep || !buffer.pageable)) out.room -= problem.size_on(BufferId(b), device);
   }
-  room = std::max<Bytes>(room, 0);
+  out.room = std::max<Bytes>(out.room, 0);
+  for (int v = 0; v < n_values; ++v) {
+    const ValueInfo& info = facts.values[v];
+    const bool counts = info.at_end && !problem.buffers[info.buffer].home && frame.sole_maker(v) >= 0;
+    out.size.push_back(counts ? frame.size[v] : 0);
+  }
+  return out;
+}
+
+/// What certain ops have made before it and is kept without a home or read by certain ops after it.
+Instant PlacementBound::Network::first_run(OpId op) const {
+  Instant out;
+  out.op = op;
+  out.room = std::max<Bytes>(0, *problem.devices[device].budget - frame.fixed_bytes);
+  out.size.assign(static_cast<std::size_t>(n_values), 0);
+  const std::vector<char> before = frame.reach(op, false), after = frame.reach(op, true);
+  std::vector<char> later(static_cast<std::size_t>(n_values), 0);
+  for (int o = 0; o < n_ops; ++o) {
+    if (o == op.value || after[o] == 0 || facts.necessary[o] == 0) continue;
+    for (const int v : facts.reads[o]) later[v] = 1;
+  }
+  const auto& own_reads = here[op.index()].reads;
+  for (int v = 0; v < n_values; ++v) {
+    const ValueInfo& info = facts.values[v];
+    const int m = frame.sole_maker(v);
+    const bool needed = later[v] != 0 || (info.at_end && !problem.buffers[info.buffer].home);
+    if (m < 0 || m == op.value || before[m] == 0 || facts.writes[m].size() != 1 || !needed) continue;
+    if (!std::binary_search(own_reads.begin(), own_reads.end(), v)) out.size[v] = frame.size[v];
+  }
+  for (const int v : own_reads) out.own += frame.size[v];
+  Bytes least = std::numeric_limits<Bytes>::max();
+  const auto& impls = problem.ops[op].impls;
+  for (std::size_t i = 0; i < impls.size(); ++i) {
+    if (impls[i].device == device && fits(op, impls[i])) least = std::min(least, frame.extra(op, static_cast<int>(i)));
+  }
+  out.own += least == std::numeric_limits<Bytes>::max() ? 0 : least;
+  return out;
+}
+
+/// The end, and the first runs at which most would have to lie here if everything were here.
+std::vector<Instant> PlacementBound::Network::instants() const {
+  std::vector<Instant> out{end()};
+  if (!problem.devices[device].budget) return out;
+  std::vector<std::pair<Bytes, OpId>> list;
+  std::int64_t looks = 0;
+  for (const OpId op : problem.order) {
+    if (facts.necessary[op.index()] == 0 || (looks += n_ops) > kMostLooks) continue;
+    const Instant one = first_run(op);
+    if (one.most() > one.room) list.emplace_back(one.most(), op);
+  }
+  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (std::size_t i = 0; i < std::min(kMostInstants, list.size()); ++i) out.push_back(first_run(list[i].second));
+  return out;
+}
+
+bool PlacementBound::Network::fits(OpId op, const Impl& impl) const {
+  const auto& budget = problem.devices[impl.device].budget;
+  return !budget || working_set(problem, op, impl).bytes <= *budget;
+}
+
+/// What the value's bytes cost where it never is elsewhere: at a first run, it may be made again instead.
+Units PlacementBound::Network::keep_price(int v, Units mu, Bytes step) const {
+  const Wide price = std::min<Wide>(static_cast<Wide>(mu) * (now.size[v] / step), kNoLimit);
+  const int m = frame.sole_maker(v);
+  if (!now.op.valid() || m < 0 || problem.ops[OpId(m)].once) return static_cast<Units>(price);
+  return static_cast<Units>(std::min<Wide>(price, capacity(here[m].seconds)));
 }
 
 Way PlacementBound::Network::way(std::size_t op, bool on_device) const {
@@ -130,8 +218,7 @@ Way PlacementBound::Network::way(std::size_t op, bool on_device) const {
   bool first = true;
   for (std::size_t i = 0; i < impls.size(); ++i) {
     if ((impls[i].device == device) != on_device) continue;
-    const auto& budget = problem.devices[impls[i].device].budget;
-    if (budget && working_set(problem, OpId(op), impls[i]).bytes > *budget) continue;
+    if (!fits(OpId(op), impls[i])) continue;
     std::vector<int> reads;
     for (std::size_t r = 0; r < impls[i].reads.size(); ++r) {
       const int version = facts.versions_.read[op][i][r];
@@ -182,14 +269,17 @@ void PlacementBound::Network::build(Units mu, Bytes step) {
     for (const int v : here[o].reads) add(kNeed, o, v, op_here(o), value_here(v), kNoLimit);
     for (const int v : elsewhere[o].reads) add(kUse, o, v, value_only_here(v), op_only_here(o), kNoLimit);
   }
+  if (now.op.valid()) {
+    const Wide price = std::min<Wide>(static_cast<Wide>(mu) * (now.own / step), kNoLimit);
+    add(kRun, now.op.value, -1, op_only_here(now.op.value), 1, static_cast<Units>(price));
+  }
   for (int v = 0; v < n_values; ++v) {
     const auto [made_here, only_here] = maker(v);
     if (made_here < 0) continue;
     add(kIn, -1, v, value_here(v), made_here, capacity(copy_in[v]));
     add(kOut, -1, v, only_here, value_only_here(v), capacity(copy_out[v]));
     const auto& home = problem.buffers[facts.values[v].buffer].home;
-    const Wide price = static_cast<Wide>(mu) * (kept[v] / step);
-    if (kept[v] > 0) add(kKeep, -1, v, value_only_here(v), 1, static_cast<Units>(std::min<Wide>(price, kNoLimit)));
+    if (now.size[v] > 0) add(kKeep, -1, v, value_only_here(v), 1, keep_price(v, mu, step));
     if (facts.values[v].at_end && home && *home == device) add(kHome, -1, v, 0, value_here(v), kNoLimit);
     if (facts.values[v].at_end && home && *home != device) add(kHome, -1, v, value_only_here(v), 1, kNoLimit);
   }
@@ -200,14 +290,17 @@ PlacementBound::Network::Line PlacementBound::Network::solve(Units mu, Bytes ste
   const Wide cut = flow.run(0, 1);
   Line line{mu, cut, 0};
   for (int v = 0; v < n_values; ++v) {
-    if (kept[v] > 0 && flow.reached(value_only_here(v))) line.slope += kept[v] / step;
+    if (now.size[v] == 0 || !flow.reached(value_only_here(v))) continue;
+    if (static_cast<Wide>(mu) * (now.size[v] / step) <= keep_price(v, mu, step)) line.slope += now.size[v] / step;
   }
+  if (now.op.valid() && flow.reached(op_only_here(now.op.value))) line.slope += now.own / step;
   line.at_zero = cut - static_cast<Wide>(mu) * line.slope;
-  const Wide value = cut - static_cast<Wide>(mu) * (mu > 0 ? room / step : 0);
+  const Wide value = cut - static_cast<Wide>(mu) * (mu > 0 ? now.room / step : 0);
   if (value > best) {
     best = value;
     best_mu = mu;
     best_step = step;
+    best_op = now.op;
     best_flow.clear();
     for (const Arc& a : arcs) {
       if (flow.flow(a.arc) > 0) best_flow.emplace_back(a, flow.flow(a.arc));
@@ -218,7 +311,7 @@ PlacementBound::Network::Line PlacementBound::Network::solve(Units mu, Bytes ste
 
 // Tangents on both sides of the maximum meet nearer to it.
 void PlacementBound::Network::maximise(Bytes step) {
-  const Bytes least = room / step;
+  const Bytes least = now.room / step;
   Line low = solve(0, step);
   if (low.slope <= least) return remember(choice());
   Units mu = static_cast<Units>(std::clamp<Wide>(static_cast<Wide>(last_price) * step, 1, kNoLimit / 64));
@@ -245,7 +338,9 @@ void PlacementBound::Network::maximise(Bytes step) {
 /// Single bytes, and steps that the larger kept values fill whole times.
 std::vector<Bytes> PlacementBound::Network::steps() const {
   std::map<Bytes, Bytes> total;  // of the values of a size
-  for (const Bytes b : kept) total[b] += b;
+  for (const Bytes b : now.size) {
+    if (b > 0) total[b] += b;
+  }
   std::vector<std::pair<Bytes, Bytes>> sizes;
   for (const auto& [size, sum] : total) sizes.emplace_back(sum, size);
   std::sort(sizes.rbegin(), sizes.rend());
@@ -278,6 +373,7 @@ std::string PlacementBound::Network::certificate() const {
   j["kind"] = "placement";
   j["device"] = problem.devices[device].name;
   j["unit_log2"] = unit_log2;
+  if (best_op.valid()) j["op"] = problem.ops[best_op].name;
   j["step"] = best_step;
   j["mu"] = best_mu;
   std::array<Json, kKinds> lists;
@@ -307,9 +403,12 @@ LowerBound PlacementBound::best(std::int64_t effort, Seconds enough) {
   Network& n = *n_;
   n.stop = stop;
   n.most_work = n.flow.work() + effort;
-  for (const Bytes step : n.steps()) {
-    if (n.flow.work() > n.most_work || n.bound(n.best) >= enough || stop()) break;
-    n.maximise(step);
+  for (const Instant& instant : n.instants()) {
+    n.now = instant;
+    for (const Bytes step : n.steps()) {
+      if (n.flow.work() > n.most_work || n.bound(n.best) >= enough || stop()) break;
+      n.maximise(step);
+    }
   }
   LowerBound b;
   b.valid_for = BoundScope::kAnyOrder;

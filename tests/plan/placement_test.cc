@@ -40,7 +40,7 @@ RandomProblem devices(int n, int n_ops) {
 }
 
 struct Tally {
-  int all = 0, above_floor = 0, met = 0;
+  int all = 0, above_floor = 0, met = 0, at_first_run = 0;
 };
 
 /// Bounds of every device on every problem against the oracle.
@@ -61,7 +61,9 @@ Tally compare(const RandomProblem& shape, int n, const std::function<Options(con
       EXPECT_EQ(b.valid_for, BoundScope::kAnyOrder);
       const Certified c = certify(bounded, b);
       EXPECT_TRUE(c.ok) << c.reason;
+      EXPECT_LE(c.seconds, optimum * (1 + kSame));
       most = std::max(most, b.seconds);
+      t.at_first_run += parse_json(b.certificate, "c").contains("op");
     }
     EXPECT_GE(most, floor * (1 - kSame));
     ++t.all;
@@ -94,6 +96,7 @@ TEST(Placement, IsNeverAboveTheOptimum) {
   const Tally two = compare(devices(2, 5), n_problems(300), some_budget);
   EXPECT_GT(two.above_floor, two.all / 4);
   EXPECT_GT(two.met, two.all / 3);
+  EXPECT_GT(two.at_first_run, 0);
   const Tally three = compare(devices(3, 4), n_problems(150), some_budget);
   EXPECT_GT(three.above_floor, three.all / 8);
   RandomProblem paging{.n_ops = 5, .host = true, .copies = true, .zeros = true};
@@ -219,6 +222,36 @@ TEST(Placement, NothingForgedProvesMoreThanTheOptimum) {
   elsewhere["device"] = "slow";
   more.certificate = elsewhere.dump();
   EXPECT_FALSE(certify(p, more).ok);
+}
+
+/// Every digit of the certificate one higher: refused, or still no more than the optimum.
+void forge(const Problem& p, const LowerBound& bound, Seconds optimum) {
+  for (std::size_t i = 0; i < bound.certificate.size(); ++i) {
+    if (bound.certificate[i] < '0' || bound.certificate[i] > '8') continue;
+    LowerBound forged = bound;
+    ++forged.certificate[i];
+    const Certified c = certify(p, forged);
+    EXPECT_TRUE(!c.ok || c.seconds <= optimum * (1 + kSame)) << forged.certificate;
+  }
+}
+
+TEST(Placement, NothingForgedOnRandomProblemsEither) {
+  int n_first_runs = 0;
+  for (int seed = 0; seed < n_problems(300); ++seed) {
+    SCOPED_TRACE(seed);
+    const Problem free = random_problem(static_cast<std::uint64_t>(seed), devices(2, 5));
+    const Options o = some_budget(free, seed);
+    const Plan best = make_plan(free, "exhaustive", o);
+    if (best.infeasible) continue;
+    const Problem p = with_options(free, o);
+    for (const int d : {0, 1}) {
+      const LowerBound b = PlacementBound(p, DeviceId(d)).best(kEffort, kUnknown);
+      const bool at_first_run = parse_json(b.certificate, "c").contains("op");
+      n_first_runs += at_first_run;
+      if (at_first_run || seed < 30) forge(p, b, best.cost.seconds);
+    }
+  }
+  EXPECT_GT(n_first_runs, 0);
 }
 
 TEST(Placement, ThePublicOnesAreClosed) {
