@@ -255,6 +255,12 @@ CutsTree::Node CutsTree::root(Wide target) {
   return root;
 }
 
+Wide CutsTree::units(const std::vector<char>& solution) const {
+  Wide sum = m_.floor_units;
+  for (std::size_t c = 0; c < solution.size(); ++c) sum += solution[c] ? m_.cost[c] : 0;
+  return sum;
+}
+
 Wide CutsTree::bound() const {
   Wide least = -1;
   const auto take = [&](const Node& n) {
@@ -324,13 +330,17 @@ void CutsTree::choose_largest(Node* node) const {
   if (best >= 0) node->candidates.emplace_back(1, best);
 }
 
-// Fixes what the relaxation is nearly sure of, a few columns at a time.
+// From the open leaf that bounds least, fixes what the relaxation is nearly sure of, a few columns at a time.
 std::optional<std::vector<char>> CutsTree::dive() {
-  std::vector<std::pair<int, char>> fixed;
+  const auto least = std::min_element(open_.begin(), open_.end(),
+                                      [](const Node& a, const Node& b) { return a.leaf.units < b.leaf.units; });
+  if (least == open_.end()) return std::nullopt;
+  std::vector<std::pair<int, char>> fixed = least->leaf.fixed;
+  const std::size_t given = fixed.size();
   for (std::size_t left = now_.size(); left > 0; --left) {
     fix(fixed);
     if (lp_.solve(kMostDiveIterations) != milp::Relaxation::Outcome::kOptimal) {
-      if (fixed.empty() || fixed.back().second == 0) return std::nullopt;
+      if (fixed.size() == given || fixed.back().second == 0) return std::nullopt;
       fixed.back().second = 0;
       continue;
     }

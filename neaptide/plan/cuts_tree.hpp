@@ -35,6 +35,8 @@ class CutsTree {
   Wide bound() const;
   /// Some 0/1 solution, not far from the relaxation's; none: the attempt failed. After run().
   std::optional<std::vector<char>> dive();
+  /// What a 0/1 solution costs, floor included.
+  Wide units(const std::vector<char>& solution) const;
   /// Values of the columns.
   const std::vector<char>& relaxed() const { return relaxed_; }
   std::int64_t work() const { return (lp_.iterations() + extra_iterations_ + kPerNode * n_nodes_) * n_columns(); }

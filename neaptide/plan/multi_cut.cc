@@ -18,6 +18,7 @@ namespace {
 constexpr int kMostNewInstants = 1;  // per round
 constexpr int kNodesAtFirst = 60;    // of a stage's tree before another stage is tried
 constexpr int kMostInVain = 3;
+constexpr int kNearRelaxation = 8;
 
 /// Plays a 0/1 solution back: first runs in order, everything else made again just before it is read.
 class Playback {
@@ -281,20 +282,27 @@ struct MultiCut::Stage {
 
 // Works on a stage for a while. Its cheapest 0/1 solution, or one near the relaxation when the tree does not get that
 // far, is played back. Returns what to look at next; the stage itself when it has nothing more to say.
-MultiCut::Grown MultiCut::work_on(Stage* stage, int most_nodes, Seconds* known, const Ways& ways) {
+MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* known, const Ways& ways) {
   CutsTree& tree = stage->tree;
-  const int first_node = tree.n_nodes();
-  const auto stop = [&] { return ways.stop() || tree.n_nodes() - first_node >= most_nodes; };
+  int last_node = nodes_at_once;
+  const auto stop = [&] { return ways.stop() || tree.n_nodes() >= last_node; };
   while (true) {
     const std::int64_t done = tree.work();
     const CutsTree::End end = tree.run(target(*known), ways.work - work_, stop);
     work_ += tree.work() - done;
-    if (end == CutsTree::End::kReached || work_ >= ways.work || ways.stop()) return stage->at;
+    const bool gave_up = end == CutsTree::End::kStopped && tree.n_nodes() < last_node;
+    if (end == CutsTree::End::kReached || gave_up || work_ >= ways.work || ways.stop()) return stage->at;
     const std::int64_t before = tree.work();
     const auto solution =
         end == CutsTree::End::kRelaxed ? std::optional<std::vector<char>>(tree.relaxed()) : tree.dive();
     work_ += tree.work() - before;
-    if (!solution) return stage->at;
+    if (end != CutsTree::End::kRelaxed) {  // worth playing back only if it says nearly what the relaxation does
+      const Wide bound = tree.bound();
+      if (!solution || tree.units(*solution) > bound + (target(*known) - bound) / kNearRelaxation) {
+        last_node = tree.n_nodes() + nodes_at_once;
+        continue;
+      }
+    }
     const std::vector<Compute> runs = runs_of(stage->model, *solution);
     const Wide wanted = target(*known);
     if (ways.improve && !runs.empty()) *known = std::min(*known, ways.improve(runs));

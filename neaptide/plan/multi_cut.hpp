@@ -57,7 +57,7 @@ class MultiCut {
   /// With the instants where the schedule holds too much, and the intervals.
   Grown grow(const std::vector<Compute>& runs, const Grown& now) const;
   struct Stage;  // a model and its tree
-  Grown work_on(Stage* stage, int most_nodes, Seconds* known, const Ways& ways);
+  Grown work_on(Stage* stage, int nodes_at_once, Seconds* known, const Ways& ways);
   std::vector<OpId> with(std::vector<OpId> cuts, const std::vector<OpId>& more) const;
   bool comparable(OpId op, const std::vector<OpId>& cuts) const;
   void ask_solver(Grown now, Seconds known, const Ways& ways);
