@@ -284,7 +284,7 @@ class Run {
     const bool timed = options_.effort == 0 && options_.time_limit < kLongestTimeLimit;
     if (timed) prover.solver_seconds = [this] { return options_.time_limit * 0.9 - elapsed(); };
     const auto work = [&] {
-      prover.run(known, timed ? ticks_ / 10 : ticks_);
+      prover.run(known, timed ? ticks_ / 6 : ticks_);
       closed_ = prover.closed();
     };
     if (parallel()) {
