@@ -204,19 +204,20 @@ int CutsTree::tighten(bool at_root) {
   std::vector<std::vector<double>> directions;
   for (const auto& [off, i] : order) {
     if (directions.size() >= kMostAddedAtOnce) break;
+    const auto& terms = found[i].terms;  // Clang 14 captures no part of a pair
     std::vector<double> direction(x.size());
     double square = 0;
-    for (const auto& [c, f] : found[i].terms) square += static_cast<double>(f) * static_cast<double>(f);
-    for (const auto& [c, f] : found[i].terms) direction[c] = static_cast<double>(f) / std::sqrt(square);
+    for (const auto& [c, f] : terms) square += static_cast<double>(f) * static_cast<double>(f);
+    for (const auto& [c, f] : terms) direction[c] = static_cast<double>(f) / std::sqrt(square);
     const bool same = std::any_of(directions.begin(), directions.end(), [&](const std::vector<double>& d) {
       double product = 0;
-      for (const auto& [c, f] : found[i].terms) product += d[c] * direction[c];
+      for (const auto& [c, f] : terms) product += d[c] * direction[c];
       return product > kMostParallel;
     });
     if (same) continue;
     directions.push_back(std::move(direction));
     std::vector<milp::Term> row;
-    for (const auto& [c, f] : found[i].terms) row.push_back({{c}, static_cast<double>(f) / found[i].scale});
+    for (const auto& [c, f] : terms) row.push_back({{c}, static_cast<double>(f) / found[i].scale});
     lp_.add_row(static_cast<double>(found[i].least) / found[i].scale, milp::kInfinity, row);
     live_.push_back(static_cast<int>(inequalities_.size()));
     inequalities_.push_back(std::move(found[i]));

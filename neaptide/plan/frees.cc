@@ -38,7 +38,7 @@ class Freeer {
   void die(DeviceId d, BufferId b) {
     const Residence& r = at(d, b);
     if (r.resident && r.last_use < now_ && may_drop(d, b))
-      frees_[static_cast<std::size_t>(r.last_use + 1)].push_back({b, d});
+      frees_[static_cast<std::size_t>(r.last_use) + 1].push_back({b, d});
   }
 
   void define(DeviceId d, BufferId b) {

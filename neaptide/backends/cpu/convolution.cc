@@ -128,7 +128,7 @@ std::optional<ConvFormats> forward_formats(const Context& context, const Conv& c
     const auto kept =
         forward_desc(context, c, desc_of({graph::DType::kF32, c.x}, x), any_weights(c), any_desc(c.y), false);
     if (!slow(kept) && !gemm_based(kept)) {
-      if (const auto formats = named_formats(kept)) return formats;
+      if (auto formats = named_formats(kept)) return formats;
     }
   }
   const auto best = hint(context, c);

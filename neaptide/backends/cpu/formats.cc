@@ -47,9 +47,10 @@ const std::vector<NamedTag>& tags_of(std::size_t dims) {
     }
     constexpr std::array<std::string_view, 5> usual = {"a", "aB", "aBc16b", "aBcd16b", "aBcde16b"};
     for (auto& [n, tags] : out) {
+      const std::string_view plain = std::string_view("abcdefghijkl").substr(0, n);
       std::stable_sort(tags.begin(), tags.end(), [&](const NamedTag& a, const NamedTag& b) {
         const auto rank = [&](const NamedTag& tag) {
-          if (tag.name == std::string_view("abcdefghijkl").substr(0, n)) return 0;
+          if (tag.name == plain) return 0;
           return std::find(usual.begin(), usual.end(), tag.name) != usual.end() ? 1 : 2;
         };
         return rank(a) < rank(b);

@@ -123,7 +123,7 @@ void Blocks::relate(const Model& model) {
 
 std::vector<int> Blocks::ops(int block) const {
   const Stretch& t = stretches_[0];
-  const auto begin = op_at_.begin() + t.begin + block * t.period;
+  const auto begin = op_at_.begin() + t.begin + static_cast<std::ptrdiff_t>(block) * t.period;
   return {begin, begin + t.period};
 }
 

@@ -68,7 +68,8 @@ class Model {
 
  private:
   std::size_t copy_index(int value, int from, int to) const {
-    return static_cast<std::size_t>((value * n_devices + from) * n_devices + to);
+    const auto d = static_cast<std::size_t>(n_devices);
+    return (static_cast<std::size_t>(value) * d + static_cast<std::size_t>(from)) * d + static_cast<std::size_t>(to);
   }
   void add_values(const Problem& p);
   void add_actions(const Problem& p);
