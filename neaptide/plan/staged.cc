@@ -74,7 +74,8 @@ void Staged::number_ops() {
     for (std::size_t k = 0; k < problem_.ops[op].impls.size(); ++k) {
       const bool chosen = choice_[op] == static_cast<int>(k);
       const bool here = !one_device || problem_.ops[op].impls[k].device == *only;
-      if ((rules_.implementations ? here : chosen) && !leaves_home_stale(op, k)) allowed.push_back(k);
+      const bool fair = !leaves_home_stale(op, k) && !takes_home_over(op, k);
+      if ((rules_.implementations ? here : chosen) && fair) allowed.push_back(k);
     }
     if (allowed.empty()) {
       if (needed[op])
@@ -86,6 +87,14 @@ void Staged::number_ops() {
     must_.push_back(rules_.implementations ? needed[op] : true);
     impls_.push_back(std::move(allowed));
   }
+}
+
+/// Without paging, what is at home stays there: nothing is written over it.
+bool Staged::takes_home_over(OpId op, std::size_t k) const {
+  const Impl& i = problem_.ops[op].impls[k];
+  return std::any_of(i.in_place.begin(), i.in_place.end(), [&](const InPlace& pair) {
+    return is_fixed_home(pair.in, i.device) || is_fixed_home(pair.out, i.device);
+  });
 }
 
 /// The rules of the papers know no weights: an update runs where its weight is at home.

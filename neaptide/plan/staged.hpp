@@ -98,6 +98,7 @@ class Staged {
   void add_value_event(BufferId b, int version, int position);
   int value_of(BufferId b, int version) const;
   bool leaves_home_stale(OpId op, std::size_t k) const;
+  bool takes_home_over(OpId op, std::size_t k) const;
   bool is_fixed_home(BufferId b, DeviceId d) const;
   bool may_run(int stage, int position, std::size_t k) const;
   bool is_wanted_after(const Value& value, int stage, int position) const;

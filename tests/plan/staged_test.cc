@@ -12,6 +12,8 @@
 #include "neaptide/plan/forward.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "tests/plan/random_problem.hpp"
+#include "tests/plan/tight.hpp"
+#include "tests/plan/try_plan.hpp"
 
 namespace neaptide::plan {
 namespace {
@@ -115,6 +117,19 @@ TEST(Staged, TheSolverTakesTheStart) {
     }
   }
   EXPECT_GT(n_started, 20);
+}
+
+// A pageable home may be taken over in place; without paging nothing could bring it back.
+TEST(Staged, NothingIsWrittenOverAHomeThatCannotLeave) {
+  int n_plans = 0;
+  for (const std::uint64_t seed : {116, 122, 130, 140}) {
+    const Problem p = random_problem(seed, {.n_ops = 6, .host = true, .copies = true, .zeros = true});
+    for (const char* planner : {"monet", "xengine", "poet"}) {
+      const std::optional<Plan> plan = try_plan(p, planner, tight(p, 0.4));  // verified, or throws
+      n_plans += plan && !plan->infeasible;
+    }
+  }
+  EXPECT_GT(n_plans, 0);
 }
 
 // Every programme can be handed to another solver, under names that a person can read.
