@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "neaptide/memory/memory.hpp"
 
@@ -13,6 +14,9 @@ using Budgets = IdVector<plan::DeviceTag, std::optional<Bytes>>;
 using PerDevice = IdVector<plan::DeviceTag, Bytes>;
 
 constexpr int kRounds = 8;
+constexpr double kFirstShare = 0.6, kNextShare = 0.5;  // of a time limit, of what is left of it: what one attempt gets
+constexpr double kPackShare = 0.05;                    // of a time limit: what one layout gets
+constexpr Seconds kLeastPolish = 1;
 constexpr Seconds kPatience = 0.5;  // of someone who has interrupted, with the layout of the plan that he gets
 
 Budgets budgets_of(const plan::Problem& problem) {
@@ -43,6 +47,8 @@ class Rounds {
 
  private:
   plan::Plan attempt();
+  bool may_polish() const;
+  void polish();
   PerDevice overflow(const plan::Plan& plan) const;
   bool move_cut(bool fits, const PerDevice& over);
   bool halve_cut();
@@ -78,9 +84,14 @@ bool has_steps(const plan::Plan& plan) {
 
 plan::Plan Rounds::attempt() {
   plan::Options options = options_;
+  options.time_limit = options_.time_limit * kFirstShare;
   if (cut_ != misses_) {
-    options.time_limit = seconds_left();
+    options.time_limit = seconds_left() * kNextShare;
     options.diagnose = false;  // of a tightened budget nobody asks why nothing fits
+  }
+  if (best_) {  // once more, with the time that is left
+    options.time_limit = seconds_left();
+    options.start = best_->steps;
   }
   for (std::size_t i = 0; i < budgets_.size(); ++i) {
     const plan::DeviceId d(i);
@@ -90,6 +101,7 @@ plan::Plan Rounds::attempt() {
   plan.budgets = budgets_;
   if (!has_steps(plan)) return plan;
   PackOptions pack_options = pack_options_;
+  pack_options.time_limit = std::min(pack_options.time_limit, std::max(kPatience, options_.time_limit * kPackShare));
   if (options_.interrupted()) pack_options.time_limit = std::min(pack_options.time_limit, kPatience);
   plan.layout = pack(problem_, plan, pack_options);
   return plan;
@@ -182,6 +194,27 @@ plan::Plan Rounds::nothing_fits() const {
   return out;
 }
 
+/// Under a time limit the first attempt leaves time for others, which a plan that packs at once does not need.
+bool Rounds::may_polish() const {
+  const bool limited = std::isfinite(options_.time_limit) && options_.effort == 0;
+  return limited && most(cut_) == 0 && best_->stopped_by == "time" && seconds_left() > kLeastPolish &&
+         !options_.interrupted();
+}
+
+void Rounds::polish() {
+  plan::Plan again = attempt();
+  again.seconds_spent = seconds_spent();
+  if (!has_steps(again)) return;
+  std::optional<plan::LowerBound> bound = first_.lower_bound;
+  if (again.lower_bound && (!bound || again.lower_bound->seconds > bound->seconds)) bound = again.lower_bound;
+  if (most(overflow(again)) == 0 && cost_of(again) <= cost_of(*best_)) {
+    first_ = again;
+    best_ = std::move(again);
+  }
+  first_.lower_bound = std::move(bound);
+  if (first_.lower_bound) first_.gap = plan::gap_of(problem_, first_);
+}
+
 plan::Plan Rounds::run() {
   for (int round = 0; round < kRounds && (round == 0 || !stopped()); ++round) {
     plan::Plan plan = attempt();
@@ -204,6 +237,7 @@ plan::Plan Rounds::run() {
     if (!move_cut(fits, over)) break;
   }
   if (!best_) return nothing_fits();
+  if (may_polish()) polish();
   restate_proof(*best_);
   return *best_;
 }
@@ -218,6 +252,7 @@ plan::Plan plan_and_pack(const plan::Problem& problem, std::string_view planner,
   // A plan that was improved for long may leave its blocks no room where the first plan found does.
   plan::Options least = options;
   least.effort = 1;
+  least.time_limit = std::max(kLeastPolish, options.time_limit - plan.seconds_spent);
   plan::Plan first = Rounds(problem, planner, least, pack_options).run();
   return first.steps.empty() ? plan : first;
 }
