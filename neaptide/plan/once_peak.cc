@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::int64_t kMostWork = 2'000'000;  // nodes and arcs; a tenth of a second
 
+constexpr std::size_t kMostInPairs = 40;  // instants that are looked at two by two
+
 class Ideals {
  public:
   Ideals(const Problem& problem, DeviceId device) : f_(problem, device, BoundScope::kAnyOrder) {
@@ -34,6 +36,9 @@ class Ideals {
   }
 
   bool any() const { return any_; }
+  bool comparable(OpId a, OpId b) const {
+    return f_.reach(a, true)[b.index()] != 0 || f_.reach(b, true)[a.index()] != 0;
+  }
   std::int64_t work() const { return work_ + flow_.work(); }
 
   /// Instants by what the ideal of the given order holds there, which is at least what the best one does; most first.
@@ -60,8 +65,9 @@ class Ideals {
     return out;
   }
 
-  OncePeak at(OpId tau) {
-    place(tau);
+  /// The least at the first run of tau; of the orders in which one op runs before it, or another after it.
+  OncePeak at(OpId tau, OpId earlier = {}, OpId later = {}) {
+    place(tau, earlier, later);
     work_ += static_cast<std::int64_t>(node_.size() + counts_.size());
     const auto [penalised, penalty] = dearer_without_place(tau);
     OncePeak out;
@@ -103,8 +109,13 @@ class Ideals {
   static constexpr int kSource = 0, kSink = 1;
 
   /// Nodes of the ops: what must have run before tau is the source, what cannot have is the sink.
-  void place(OpId tau) {
-    const std::vector<char> before = f_.reach(tau, false), after = f_.reach(tau, true);
+  void place(OpId tau, OpId earlier, OpId later) {
+    std::vector<char> before = f_.reach(tau, false), after = f_.reach(tau, true);
+    const auto add = [](std::vector<char>& to, const std::vector<char>& more) {
+      for (std::size_t o = 0; o < to.size(); ++o) to[o] |= more[o];
+    };
+    if (earlier.valid()) add(before, f_.reach(earlier, false));
+    if (later.valid()) add(after, f_.reach(later, true));
     node_.assign(before.size(), kSource);
     next_node_ = 2;
     for (std::size_t o = 0; o < node_.size(); ++o) {
@@ -182,6 +193,29 @@ class Ideals {
   Flow flow_;
 };
 
+/// a first runs before b: both instants.
+OncePeak in_order(Ideals& ideals, OpId a, OpId b) {
+  OncePeak first = ideals.at(a, {}, b);
+  OncePeak second = ideals.at(b, a, {});
+  return first.bytes >= second.bytes ? first : second;
+}
+
+/// Two ops that nothing orders: one of them runs first. Instants by what they may force, most first.
+void try_pairs(Ideals& ideals, const std::vector<std::pair<Bytes, OpId>>& instants, OncePeak& best) {
+  const std::size_t n = std::min(instants.size(), kMostInPairs);
+  for (std::size_t i = 0; i < n && instants[i].first > best.bytes; ++i) {
+    for (std::size_t k = i + 1; k < n && ideals.work() < kMostWork; ++k) {
+      const OpId a = instants[i].second, b = instants[k].second;
+      if (ideals.comparable(a, b)) continue;
+      OncePeak one = in_order(ideals, a, b);
+      if (one.bytes <= best.bytes) continue;
+      OncePeak other = in_order(ideals, b, a);
+      if (other.bytes <= best.bytes) continue;
+      best = one.bytes <= other.bytes ? std::move(one) : std::move(other);
+    }
+  }
+}
+
 }  // namespace
 
 OncePeak once_peak(const Problem& problem, DeviceId device, Bytes least) {
@@ -193,11 +227,13 @@ OncePeak once_peak(const Problem& problem, DeviceId device, Bytes least) {
   if (!some_once) return best;
   Ideals ideals(problem, device);
   if (!ideals.any()) return best;
-  for (const auto& [most, op] : ideals.promising()) {
+  const auto instants = ideals.promising();
+  for (const auto& [most, op] : instants) {
     if (most <= best.bytes || ideals.work() > kMostWork) break;
     OncePeak one = ideals.at(op);
     if (one.bytes > best.bytes) best = std::move(one);
   }
+  try_pairs(ideals, instants, best);
   return best;
 }
 

@@ -19,6 +19,10 @@
 // In place: where tau may write over a value in one implementation, holding that value for a later reader forbids it;
 // what the next leaner implementation adds more is then paid with the value's bytes, for one such value. A value that
 // may be made twice, or by several ops, counts only where tau reads it.
+//
+// Two instants: of two ops that nothing orders, one runs first. If it is a, then a's ideal lacks b and what waits for
+// it, and b's has a and what a waits for; the larger of the two minimum cuts is forced. The smaller of what both orders
+// force is forced by any.
 #pragma once
 
 #include <vector>
@@ -33,8 +37,8 @@ struct OncePeak {
   std::vector<BufferId> buffers;  // what lies there then, largest first; homes that nobody reads left out
 };
 
-/// The most that some instant forces, if that is above `least`. Looks at the instants in the order of what the ideals
-/// of the given order hold, and gives up after a fixed amount of work, so it may miss the worst instant of large
+/// The most that some instant, or two, force, if that is above `least`. Looks at the instants in the order of what the
+/// ideals of the given order hold, and gives up after a fixed amount of work, so it may miss the worst instant of large
 /// problems. The problem must be sound.
 OncePeak once_peak(const Problem& problem, DeviceId device, Bytes least);
 

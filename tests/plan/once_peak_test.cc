@@ -78,7 +78,7 @@ RandomProblem plain() {
 TEST(OncePeak, IsNeverAboveWhatTheOracleReaches) {
   const Tally t = compare(plain(), n_problems(400), all_once);
   EXPECT_GT(t.above_working_sets, t.all / 4);
-  EXPECT_GT(t.exact, t.all * 3 / 4);
+  EXPECT_GT(t.exact, t.all * 9 / 10);
 }
 
 TEST(OncePeak, KnowsWhatIsWrittenInPlace) {
@@ -152,6 +152,13 @@ TEST(OncePeak, TakesTheBestOrderOfBranches) {
   EXPECT_TRUE(feasible(p, 15));
   EXPECT_FALSE(feasible(p, 14));
   EXPECT_FALSE(once_peak(p, DeviceId(0), 15).op.valid());
+}
+
+TEST(OncePeak, KnowsThatOneOfTwoBranchesComesSecond) {
+  // The second one holds what the first has left: 3 + 8 + 4, or 4 + 10 + 3. Alone, each may be first: 14 at most.
+  const Problem p = branches({{10, 3}, {8, 4}}, false);
+  EXPECT_EQ(once_peak(p, DeviceId(0), 0).bytes, 15);
+  EXPECT_TRUE(feasible(p, 15));
 }
 
 TEST(OncePeak, WritingOverAnInputSavesOnlyWhatNobodyReadsLater) {
