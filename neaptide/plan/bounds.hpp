@@ -31,7 +31,8 @@
 
 namespace neaptide::plan {
 
-/// Every necessary op once, by its fastest implementation; any order.
+/// Every necessary op once, by the fastest implementation that may run first (one that reads what only the op itself
+/// makes, as saved statistics, may not); any order.
 LowerBound floor_bound(const Problem& problem);
 
 class CutBounds {

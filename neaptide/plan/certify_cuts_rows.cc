@@ -102,7 +102,8 @@ void CutsRows::read_representatives(const JsonReader& r) {
     const auto i = static_cast<std::size_t>(impl_of(o, parts[1])), by = static_cast<std::size_t>(impl_of(o, parts[2]));
     const auto& impls = p_.ops[OpId(o)].impls;
     const bool dominated =
-        ops_[o].here && impls[by].seconds <= impls[i].seconds &&
+        ops_[o].here && (may_be_first(o, static_cast<int>(by)) || !may_be_first(o, static_cast<int>(i))) &&
+        impls[by].seconds <= impls[i].seconds &&
         std::includes(reads_[o][i].begin(), reads_[o][i].end(), reads_[o][by].begin(), reads_[o][by].end()) &&
         std::includes(writes_[o][by].begin(), writes_[o][by].end(), writes_[o][i].begin(), writes_[o][i].end());
     require(dominated, "an implementation stands for one that it does not dominate");
@@ -245,7 +246,7 @@ bool CutsRows::exists(const Column& c) const {
     case Column::kRun:
       return has_run(static_cast<std::size_t>(c.a), c.b, c.c);
     case Column::kFirst:
-      return p_.ops[OpId(cuts_[c.a])].impls.size() > 1;
+      return p_.ops[OpId(cuts_[c.a])].impls.size() > 1 && may_be_first(cuts_[c.a], c.b);
     case Column::kBack:
       return has_back(c.value);
     case Column::kAway:
@@ -261,13 +262,13 @@ Exact CutsRows::cost_of(const Column& c) const {
   if (c.kind == Column::kAway) return copy_out(c.value);
   if (c.kind == Column::kRun) {
     const auto o = static_cast<std::size_t>(c.a);
-    const bool in_floor = ops_[o].necessary && c.b <= first_[o].second;
-    return units(seconds(o, c.c)) - (in_floor ? units(ops_[o].least) : Exact{0});
+    const bool in_floor = ops_[o].necessary && c.b <= first_[o].second && may_be_first(o, c.c);
+    return units(seconds(o, c.c)) - (in_floor ? units(ops_[o].least_first) : Exact{0});
   }
   if (c.kind == Column::kFirst) {
     const std::size_t tau = cuts_[c.a];
     const bool paid_by_run = c.a > 0 && !one_class(tau);
-    return units(seconds(tau, c.b)) - units(paid_by_run ? seconds(tau, stands_[tau][c.b]) : ops_[tau].least);
+    return units(seconds(tau, c.b)) - units(paid_by_run ? seconds(tau, stands_[tau][c.b]) : ops_[tau].least_first);
   }
   return 0;
 }
@@ -326,7 +327,8 @@ CutsRows::Row CutsRows::room_row(int k) {
   const std::size_t n = stands_[cuts_[k]].size();
   if (n == 1) left -= extra(cuts_[k], 0);
   for (std::size_t i = 0; i < n && n > 1; ++i) {
-    add(Column{Column::kFirst, {-1, -1}, k, static_cast<int>(i)}, -extra(cuts_[k], i), &row);
+    const Column chosen{Column::kFirst, {-1, -1}, k, static_cast<int>(i)};
+    if (exists(chosen)) add(chosen, -extra(cuts_[k], i), &row);
   }
   row.least = -left;
   return row;
@@ -403,7 +405,7 @@ CutsRows::Row CutsRows::row_of(const JsonReader& r) {
             "an op that must run need not choose");
     for (std::size_t i = 0; i < stands_[o].size(); ++i) {
       const Column run{Column::kRun, {-1, -1}, static_cast<int>(o), first_[o].first, static_cast<int>(i)};
-      if (exists(run)) add(run, 1, &row);
+      if (exists(run) && may_be_first(o, static_cast<int>(i))) add(run, 1, &row);
     }
     row.least = 1;
   } else if (kind == "read") {
@@ -441,14 +443,16 @@ CutsRows::Row CutsRows::row_of(const JsonReader& r) {
     const int at = instant_of(k[1]);
     const auto n = static_cast<int>(stands_[cuts_[at]].size());
     require(n > 1, "an op with one implementation has no choice");
-    for (int i = 0; i < n; ++i) add(Column{Column::kFirst, {-1, -1}, at, i}, 1, &row);
+    for (int i = 0; i < n; ++i) {
+      if (may_be_first(cuts_[at], i)) add(Column{Column::kFirst, {-1, -1}, at, i}, 1, &row);
+    }
     row.least = 1;
   } else if (kind == "needs") {
     size_is(4);
     const int at = instant_of(k[1]), impl = impl_of(cuts_[at], k[2]);
     const Value v = known_value(k[3]);
     require(reads_[cuts_[at]][static_cast<std::size_t>(impl)].count(v) && has_held(v, at), "a need that is none");
-    require(stands_[cuts_[at]].size() > 1, "an op with one implementation has no choice");
+    require(exists(Column{Column::kFirst, {-1, -1}, at, impl}), "a first run that is no choice");
     add(Column{Column::kHeld, v, at}, 1, &row);
     add(Column{Column::kFirst, {-1, -1}, at, impl}, -1, &row);
   } else if (kind == "does") {
@@ -456,7 +460,8 @@ CutsRows::Row CutsRows::row_of(const JsonReader& r) {
     const int at = instant_of(k[1]), impl = impl_of(cuts_[at], k[2]);
     const Column run{
         Column::kRun, {-1, -1}, static_cast<int>(cuts_[at]), at, stands_[cuts_[at]][static_cast<std::size_t>(impl)]};
-    require(at > 0 && exists(run), "a first run that is no choice");
+    require(at > 0 && exists(run) && exists(Column{Column::kFirst, {-1, -1}, at, impl}),
+            "a first run that is no choice");
     add(run, 1, &row);
     add(Column{Column::kFirst, {-1, -1}, at, impl}, -1, &row);
   } else if (kind == "away") {

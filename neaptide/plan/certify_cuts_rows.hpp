@@ -57,6 +57,7 @@ class CutsRows : public View {
   Value known_value(const JsonReader& r) const;
 
   bool definite(std::size_t o) const { return ops_[o].necessary && first_[o].first == first_[o].second; }
+  bool may_be_first(std::size_t o, int impl) const { return ops_[o].may_be_first[static_cast<std::size_t>(impl)]; }
   bool one_class(std::size_t o) const;
   bool has_held(const Value& v, int k) const;
   bool counts_at(const Value& v, int k) const;

@@ -18,7 +18,7 @@ View::View(const Problem& p, int unit_log2) : p_(p), unit_log2_(unit_log2), vers
 
 Exact View::floor() const {
   Exact sum = 0;
-  for (const OpFacts& f : ops_) sum += f.necessary ? units(f.least) : 0;
+  for (const OpFacts& f : ops_) sum += f.necessary ? units(f.least_first) : 0;
   return sum;
 }
 
@@ -54,6 +54,26 @@ void View::gather() {
   for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
     if (p_.buffers[BufferId(b)].home) makers_[{static_cast<int>(b), 0}];
   }
+  for (std::size_t o = 0; o < ops_.size(); ++o) find_first_runs(o);
+}
+
+void View::find_first_runs(std::size_t o) {
+  OpFacts& f = ops_[o];
+  std::optional<Seconds> least;
+  const auto& impls = p_.ops[OpId(o)].impls;
+  for (std::size_t i = 0; i < impls.size(); ++i) {
+    bool may = true;
+    for (std::size_t k = 0; k < impls[i].reads.size(); ++k) {
+      if (versions_.read[o][i][k] >= 0) continue;  // else: another implementation of the op writes it
+      const bool others = std::any_of(f.writes.begin(), f.writes.end(), [&](const Value& v) {
+        return v.first == impls[i].reads[k].value && makers_.at(v).size() > 1;
+      });
+      if (!others) may = false;
+    }
+    f.may_be_first.push_back(may);
+    if (may) least = std::min(least.value_or(impls[i].seconds), impls[i].seconds);
+  }
+  f.least_first = least.value_or(f.least);
 }
 
 std::optional<std::size_t> View::sole_maker(const Value& v) const {

@@ -26,6 +26,8 @@ struct OpFacts {
   std::set<Value> reads;   // of every implementation
   std::set<Value> writes;  // of some implementation
   Seconds least = 0;
+  std::vector<bool> may_be_first;  // by implementation: it reads nothing that only the op itself makes
+  Seconds least_first = 0;
   bool here = false;  // every implementation runs on the device
   bool necessary = false;
 };
@@ -78,6 +80,7 @@ class View {
 
  private:
   void gather();
+  void find_first_runs(std::size_t op);
   void mark_necessary();
 };
 

@@ -47,14 +47,15 @@ CutsFrame::CutsFrame(const Problem& p, DeviceId d, BoundScope s) : problem(p), f
       std::sort(writes[i].begin(), writes[i].end());
     }
     std::vector<int> stands, common;
+    const auto dominates = [&](std::size_t k, std::size_t i) {
+      return here[o] && impls[k].seconds <= impls[i].seconds && contains(reads[i], reads[k]) &&
+             contains(writes[k], writes[i]) && facts.may_be_first[o][k] >= facts.may_be_first[o][i];
+    };
     for (std::size_t i = 0; i < impls.size(); ++i) {
       std::size_t best = i;
       for (std::size_t k = 0; k < impls.size(); ++k) {
-        const bool dominates = impls[k].seconds <= impls[i].seconds && contains(reads[i], reads[k]) &&
-                               contains(writes[k], writes[i]) && here[o];
-        if (!dominates) continue;
-        const bool strictly =
-            !(impls[i].seconds <= impls[k].seconds && contains(reads[k], reads[i]) && contains(writes[i], writes[k]));
+        if (!dominates(k, i)) continue;
+        const bool strictly = !dominates(i, k);
         if (strictly ? best == i || impls[k].seconds < impls[best].seconds : k < best && best == i) best = k;
       }
       stands.push_back(static_cast<int>(best));

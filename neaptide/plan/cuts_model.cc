@@ -116,9 +116,10 @@ void CutsModel::add_columns() {
     const bool one_class = std::all_of(frame.stands_for[tau].begin(), frame.stands_for[tau].end(),
                                        [&](int i) { return i == frame.stands_for[tau][0]; });
     for (std::size_t i = 0; i < impls.size() && impls.size() > 1; ++i) {
+      if (!frame.facts.may_be_first[tau][i]) continue;
       const int stands = frame.stands_for[tau][i];
       const Seconds base =
-          k == 0 || one_class ? frame.facts.least[tau] : impls[static_cast<std::size_t>(stands)].seconds;
+          k == 0 || one_class ? frame.facts.least_first[tau] : impls[static_cast<std::size_t>(stands)].seconds;
       add({CutsKey::kFirst, k, static_cast<int>(i)}, frame.facts.units(impls[i].seconds) - frame.facts.units(base));
     }
   }
@@ -142,9 +143,11 @@ void CutsModel::add_columns() {
       const bool useful = definite || std::any_of(frame.facts.writes[o].begin(), frame.facts.writes[o].end(),
                                                   [&](int v) { return frame.size[v] > 0 && needed_[j][v]; });
       if (!useful) continue;
-      const Units in_floor = frame.facts.necessary[o] && j <= first[o][1] ? frame.facts.units(frame.facts.least[o]) : 0;
+      const bool may_be_first = frame.facts.necessary[o] && j <= first[o][1];
       for (const int i : classes) {
         const Seconds seconds = op.impls[static_cast<std::size_t>(i)].seconds;
+        const bool first_run = may_be_first && frame.facts.may_be_first[o][static_cast<std::size_t>(i)];
+        const Units in_floor = first_run ? frame.facts.units(frame.facts.least_first[o]) : 0;
         add({CutsKey::kRun, static_cast<int>(o), j, i}, frame.facts.units(seconds) - in_floor);
       }
     }
@@ -197,7 +200,7 @@ void CutsModel::add_run_rows(int o, int j) {
     const int impl = static_cast<int>(i);
     const int run = column({CutsKey::kRun, o, j, impl});
     if (run < 0) continue;
-    must.terms.emplace_back(run, 1);
+    if (frame.facts.may_be_first[o][i]) must.terms.emplace_back(run, 1);
     for (const int v : frame.impl_reads[o][i]) {
       if (made_anyway(v, j) || (definite && has(frame.common_reads(OpId(o)), v))) continue;
       CutsRow row{{CutsKey::kRead, o, j, impl, v}, 0, made(v, j)};
@@ -233,6 +236,7 @@ void CutsModel::add_instant(int k) {
   for (std::size_t i = 0; i < impls.size() && impls.size() > 1; ++i) {
     const int impl = static_cast<int>(i);
     const int chosen = column({CutsKey::kFirst, k, impl});
+    if (chosen < 0) continue;
     one.terms.emplace_back(chosen, 1);
     load.terms.emplace_back(chosen, -frame.extra(tau, impl));
     for (const int v : frame.impl_reads[tau.index()][i]) {

@@ -49,6 +49,7 @@ Facts::Facts(const Problem& p) : problem(p), versions_(versions(p)), value_of(p.
     writes.push_back(std::move(written));
     least.push_back(fastest);
   }
+  for (std::size_t o = 0; o < p.ops.size(); ++o) find_first_runs(o);
   position.resize(p.ops.size());
   for (std::size_t i = 0; i < p.order.size(); ++i) position[p.order[i].index()] = static_cast<int>(i);
 
@@ -80,8 +81,32 @@ Facts::Facts(const Problem& p) : problem(p), versions_(versions(p)), value_of(p.
   if (total > 0) std::frexp(total, &exponent);
   unit_log2 = exponent - 58;  // the sum of all costs stays below 2^59 units
   for (std::size_t o = 0; o < p.ops.size(); ++o) {
-    if (necessary[o]) floor_units += units(least[o]);
+    if (necessary[o]) floor_units += units(least_first[o]);
   }
+}
+
+// Whether only the op makes what its implementations write to the buffer.
+bool Facts::only_maker(std::size_t o, BufferId buffer) const {
+  for (const int v : writes[o]) {
+    if (values[v].buffer == buffer && values[v].makers.size() > 1) return false;
+  }
+  return true;
+}
+
+void Facts::find_first_runs(std::size_t o) {
+  const auto& impls = problem.ops[OpId(o)].impls;
+  Seconds fastest = std::numeric_limits<double>::infinity();
+  may_be_first.emplace_back();
+  for (std::size_t i = 0; i < impls.size(); ++i) {
+    bool may = true;
+    for (std::size_t r = 0; r < impls[i].reads.size(); ++r) {
+      const bool of_itself = versions_.read[o][i][r] < 0;  // written by another of its implementations
+      may = may && !(of_itself && only_maker(o, impls[i].reads[r]));
+    }
+    may_be_first.back().push_back(may ? 1 : 0);
+    if (may) fastest = std::min(fastest, impls[i].seconds);
+  }
+  least_first.push_back(std::isfinite(fastest) ? fastest : least[o]);
 }
 
 }  // namespace neaptide::plan

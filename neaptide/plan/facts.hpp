@@ -41,9 +41,16 @@ struct Facts {
   std::vector<std::vector<int>> writes;  // by op: values that some implementation writes
   std::vector<char> necessary;
   std::vector<Seconds> least;  // by op
-  std::vector<int> position;   // by op, in the order
+  /// [op][impl]: not where it reads what only the op itself makes (as saved statistics): such a run is a second one.
+  std::vector<std::vector<char>> may_be_first;
+  std::vector<Seconds> least_first;  // by op: of a first run
+  std::vector<int> position;         // by op, in the order
   int unit_log2 = 0;
-  Wide floor_units = 0;
+  Wide floor_units = 0;  // the first runs of all necessary ops
+
+ private:
+  bool only_maker(std::size_t op, BufferId buffer) const;
+  void find_first_runs(std::size_t op);
 };
 
 }  // namespace neaptide::plan
