@@ -201,8 +201,8 @@ TEST(Neaptide, TheSameInputGivesTheSamePlan) {
 }
 
 TEST(Neaptide, EverySwitchMayBeTurnedOff) {
-  for (const char* name : {"blocks", "bound", "chain-recompute", "contiguous", "implementations", "merge", "multi-cut",
-                           "order", "paging", "portfolio", "prune", "shake", "spare"}) {
+  for (const char* name : {"anneal", "blocks", "bound", "chain-recompute", "contiguous", "implementations", "merge",
+                           "multi-cut", "order", "paging", "portfolio", "prune", "shake", "spare"}) {
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
       const Problem p = random_problem(seed, {.n_ops = 9, .host = seed % 2 == 0});
       Options o = tight(p, 0.8);

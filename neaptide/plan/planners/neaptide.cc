@@ -41,8 +41,8 @@ constexpr double kSame = 1e-12;
 
 tide::Switches read_switches(const Options& options) {
   check_switches(options, "neaptide",
-                 {"blocks", "bound", "chain-recompute", "contiguous", "implementations", "merge", "multi-cut", "order",
-                  "paging", "portfolio", "prune", "shake", "spare"});
+                 {"anneal", "blocks", "bound", "chain-recompute", "contiguous", "implementations", "merge", "multi-cut",
+                  "order", "paging", "portfolio", "prune", "shake", "spare"});
   const auto on = [&](const char* name) { return switch_value(options, name, "on", {"on", "off"}) == "on"; };
   tide::Switches s;
   s.chain_recompute = on("chain-recompute");
@@ -52,6 +52,7 @@ tide::Switches read_switches(const Options& options) {
   s.merge = on("merge");
   s.prune = on("prune");
   s.contiguous = on("contiguous");
+  s.anneal = on("anneal");
   s.order = on("order");
   s.portfolio = on("portfolio");
   s.shake = on("shake");

@@ -1,14 +1,19 @@
 #include "neaptide/plan/planners/neaptide_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace neaptide::plan::tide {
 namespace {
 
 constexpr double kBandDecisions = 10;
+constexpr double kTemperature = 0.4;  // of annealing, against the band
 constexpr int kLongestRepair = 100'000;
 constexpr int kMostRounds = 12;  // of attempts to fit
+
+/// About -log(u), by nothing that one machine could round otherwise than another.
+double exponential(double u) { return 8 / std::sqrt(std::sqrt(std::sqrt(u + 1e-9))) - 8; }
 
 }  // namespace
 
@@ -101,6 +106,7 @@ void Search::improve(std::int64_t ticks, double warmth) {
   last_tick_ = std::numeric_limits<std::int64_t>::max();
   double record = excess() <= 0 ? s_.seconds() : best_seconds_;  // of this call
   double n_extras = n_extras_estimate();
+  const bool annealed = switches_.anneal && excess() <= 0 && random_.below(2) == 0;
   for (int k = 0; ticks_ < end && best_seconds_ > floor; ++k) {
     if ((k & 1023) == 1023) n_extras = n_extras_estimate();
     if ((k & 15) == 0 && stop()) return;
@@ -109,7 +115,8 @@ void Search::improve(std::int64_t ticks, double warmth) {
     // What one ruin can lose, not what all decisions together cost: on large problems a wide band only drifts.
     const double share = std::min(1.0, kBandDecisions / std::max(1.0, n_extras));
     const double band = warmth * left * share * (record - reference_seconds_);
-    const double cutoff = record + band;
+    const double worse = annealed ? kTemperature * exponential(random_.unit()) : 1;
+    const double cutoff = (annealed ? s_.seconds() : record) + worse * band;
     const std::size_t mark = s_.mark();
     recent_.clear();
     const bool moved = switches_.order && random_.below(4) == 0 && move_step();

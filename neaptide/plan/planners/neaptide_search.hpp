@@ -1,6 +1,7 @@
 // Ruin and recreate on the sequence of steps. Where a step's load is above the budget, something idle is dropped and
 // made again just before its next use (or its user is run by an implementation that does not need it, or it is copied
-// away and back); then some of those decisions are taken back and made anew. Record-to-record acceptance.
+// away and back); then some of those decisions are taken back and made anew. Acceptance is record-to-record or
+// annealed.
 //
 //   Search search(model, starting_actions(model), seed, switches);
 //   if (search.make_feasible(ticks)) search.improve(ticks);
@@ -14,6 +15,8 @@
 //   merge             a run that is made for one reader serves the readers of the next run as well, where that fits
 //   prune             steps that a change made needless are removed at once
 //   contiguous        half of the ruins are neighbours in time
+//   anneal            half of the calls that improve accept what is a little worse than the current plan by chance, the
+//                     others what is a little worse than the best one (record-to-record)
 //   order             steps move to where they hold less
 //   blocks            what is decided for one of the repeated blocks is tried in others
 //   shake             now and then goes on from what a tighter budget forces, or from the start again
@@ -41,6 +44,7 @@ struct Switches {
   bool merge = true;
   bool prune = true;
   bool contiguous = true;
+  bool anneal = true;
   bool order = true;
   bool portfolio = true;
   bool shake = true;
