@@ -180,7 +180,7 @@ class Run {
     if (has_plan()) ticks = std::min(ticks, kSecondOpinionTicksPerOp * n_ops(problem_));
     std::optional<tide::Sequence> given;
     if (!options_.start.empty()) given = tide::sequence_of(model_, options_.start);
-    if (given && !switches_.order && !first_runs_in_order(*given)) given.reset();
+    if (given && !switches_.order && !tide::first_runs_in_order(model_, *given)) given.reset();
     if (given) last.offer(*given);
     if (!first.make_feasible(ticks)) first.offer(opening);  // the time may have ended before the first look
     if (given && !has_plan()) {
@@ -196,7 +196,7 @@ class Run {
     if (switches_.portfolio && !others_taken_) {
       for (const auto& steps : tide::cheap_plans(problem_, [this] { return stopped(); })) {
         const tide::Sequence sequence = tide::sequence_of(model_, steps);
-        if (switches_.order || first_runs_in_order(sequence)) last.offer(sequence);
+        if (switches_.order || tide::first_runs_in_order(model_, sequence)) last.offer(sequence);
       }
     }
     others_taken_ = true;
@@ -229,21 +229,6 @@ class Run {
   }
 
   bool good_enough() const { return gap() <= std::max(options_.gap, kSame); }
-
-  bool first_runs_in_order(const tide::Sequence& sequence) const {
-    std::vector<int> position(problem_.ops.size());
-    for (std::size_t i = 0; i < problem_.order.size(); ++i) position[problem_.order[i].index()] = static_cast<int>(i);
-    std::vector<char> ran(problem_.ops.size());
-    int last = -1;
-    for (const int action : sequence.actions) {
-      const int op = model_.actions[static_cast<std::size_t>(action)].op;
-      if (op < 0 || ran[static_cast<std::size_t>(op)] != 0) continue;
-      ran[static_cast<std::size_t>(op)] = 1;
-      if (position[static_cast<std::size_t>(op)] < last) return false;
-      last = position[static_cast<std::size_t>(op)];
-    }
-    return true;
-  }
 
   void improve(Search& s, std::int64_t ticks, double warmth) {
     s.floor = bound_seconds_.load() * (1 + kSame);

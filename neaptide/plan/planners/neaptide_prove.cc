@@ -89,6 +89,7 @@ Seconds Prover::try_out(const std::vector<Step>& steps, std::int64_t ticks) {
   } catch (const UserError&) {
     return best_seconds_;  // a relaxed solution need not be a legal schedule
   }
+  if (!switches_.order && !first_runs_in_order(model_, suggested)) return best_seconds_;
   Search search(model_, suggested, seed_, switches_);
   search.stop = stop;
   search.floor = search.current().seconds() * (1 + kSame);

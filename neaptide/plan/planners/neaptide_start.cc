@@ -84,4 +84,20 @@ Sequence sequence_of(const Model& model, const std::vector<Step>& steps) {
   return reader.sequence();
 }
 
+bool first_runs_in_order(const Model& model, const Sequence& sequence) {
+  const Problem& p = *model.problem;
+  std::vector<int> position(p.ops.size());
+  for (std::size_t i = 0; i < p.order.size(); ++i) position[p.order[i].index()] = static_cast<int>(i);
+  std::vector<char> ran(p.ops.size());
+  int last = -1;
+  for (const int action : sequence.actions) {
+    const int op = model.actions[static_cast<std::size_t>(action)].op;
+    if (op < 0 || ran[static_cast<std::size_t>(op)] != 0) continue;
+    ran[static_cast<std::size_t>(op)] = 1;
+    if (position[static_cast<std::size_t>(op)] < last) return false;
+    last = position[static_cast<std::size_t>(op)];
+  }
+  return true;
+}
+
 }  // namespace neaptide::plan::tide

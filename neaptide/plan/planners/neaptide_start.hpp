@@ -13,4 +13,7 @@ namespace neaptide::plan::tide {
 /// may end anywhere ends where the steps leave it. UserError when the steps are no plan of the model's problem.
 Sequence sequence_of(const Model& model, const std::vector<Step>& steps);
 
+/// Whether the first runs of the ops come in the order of the problem.
+bool first_runs_in_order(const Model& model, const Sequence& sequence);
+
 }  // namespace neaptide::plan::tide
