@@ -285,6 +285,7 @@ struct MultiCut::Stage {
 MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* known, const Ways& ways) {
   CutsTree& tree = stage->tree;
   int last_node = nodes_at_once;
+  Wide near = 1;
   const auto stop = [&] { return ways.stop() || tree.n_nodes() >= last_node; };
   while (true) {
     const std::int64_t done = tree.work();
@@ -298,8 +299,9 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
     work_ += tree.work() - before;
     if (end != CutsTree::End::kRelaxed) {  // worth playing back only if it says nearly what the relaxation does
       const Wide bound = tree.bound();
-      if (!solution || tree.units(*solution) > bound + (target(*known) - bound) / kNearRelaxation) {
+      if (!solution || tree.units(*solution) > bound + (target(*known) - bound) * near / kNearRelaxation) {
         last_node = tree.n_nodes() + nodes_at_once;
+        near = std::min<Wide>(2 * near, 1 << 20);  // rather any instant than none
         continue;
       }
     }
