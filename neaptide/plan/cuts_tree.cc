@@ -8,10 +8,9 @@
 namespace neaptide::plan {
 namespace {
 
-constexpr double kWhole = 1e-6;                 // closer to 0 or 1 counts as that
-constexpr double kTie = 1e-9;                   // relative: nearer to the target than this is a tie
-constexpr int kMostRounds = 40, kPatience = 4;  // of inequalities at the root
-constexpr double kStalled = 0.02;               // part of what is still to be proved, gained in that many
+constexpr double kWhole = 1e-6;  // closer to 0 or 1 counts as that
+constexpr double kTie = 1e-9;    // relative: nearer to the target than this is a tie
+constexpr int kMostRounds = 6;   // of inequalities at the root; more find little, and every node has one
 constexpr double kLeastFraction = 1e-3, kMostParallel = 0.9;
 constexpr std::size_t kMostAddedAtOnce = 60;
 constexpr std::size_t kTableauRowsAtRoot = 200, kTableauRowsBelow = 40;
@@ -243,15 +242,9 @@ void CutsTree::loosen() {
 
 CutsTree::Node CutsTree::root(Wide target) {
   Node root = evaluate({}, target);
-  double before = root.estimate;
-  for (int round = 1; round <= kMostRounds && root.estimate < 1e299; ++round) {
+  for (int round = 0; round < kMostRounds && root.estimate < 1e299; ++round) {
     if (root.leaf.units >= target || root.integral || work() > end_ || tighten(true) == 0) break;
     root = evaluate(root.leaf, target);
-    if (root.estimate > 1e299 || root.leaf.units >= target) break;
-    if (round % kPatience != 0) continue;
-    const double wanted = static_cast<double>(target - m_.floor_units) / m_.cost_scale;
-    if (root.estimate - before < kStalled * std::max(1e-9, wanted - before)) break;
-    before = root.estimate;
   }
   return root;
 }
