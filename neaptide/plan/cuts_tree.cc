@@ -132,7 +132,7 @@ CutsTree::Node CutsTree::evaluate(Leaf inherited, Wide target) {
   offer({node.leaf.fixed, {}, 0});
   fix(node.leaf.fixed);
   ++n_nodes_;
-  const auto outcome = lp_.solve(std::max<std::int64_t>(1, (end_ - work()) / n_columns()));
+  const auto outcome = lp_.solve(std::max<std::int64_t>(1, (end_ - work()) / per_iteration()));
   Leaf leaf{node.leaf.fixed, {}, 0};
   if (outcome == milp::Relaxation::Outcome::kOptimal) {
     node.estimate = lp_.objective();
@@ -276,7 +276,7 @@ std::vector<CutsTree::Leaf> CutsTree::leaves() const {
 void CutsTree::refine(Node* node, Wide target) {
   node->refined = true;
   fix(node->leaf.fixed);
-  const auto most = std::max<std::int64_t>(1, (end_ - work()) / n_columns());
+  const auto most = std::max<std::int64_t>(1, (end_ - work()) / per_iteration());
   if (lp_.solve(most) != milp::Relaxation::Outcome::kOptimal || tighten(false) == 0) return;
   Node better = evaluate(node->leaf, target);
   better.refined = true;
@@ -325,13 +325,13 @@ void CutsTree::choose_largest(Node* node) const {
 }
 
 // From the open leaf that bounds least, fixes what the relaxation is nearly sure of, a few columns at a time.
-std::optional<std::vector<char>> CutsTree::dive() {
+std::optional<std::vector<char>> CutsTree::dive(const std::function<bool()>& stop) {
   const auto least = std::min_element(open_.begin(), open_.end(),
                                       [](const Node& a, const Node& b) { return a.leaf.units < b.leaf.units; });
   if (least == open_.end()) return std::nullopt;
   std::vector<std::pair<int, char>> fixed = least->leaf.fixed;
   const std::size_t given = fixed.size();
-  for (std::size_t left = now_.size(); left > 0; --left) {
+  for (std::size_t left = now_.size(); left > 0 && !stop(); --left) {
     fix(fixed);
     if (lp_.solve(kMostDiveIterations) != milp::Relaxation::Outcome::kOptimal) {
       if (fixed.size() == given || fixed.back().second == 0) return std::nullopt;

@@ -29,17 +29,18 @@ class CutsTree {
     kRelaxed,  // the cheapest 0/1 solution costs less: see relaxed()
     kStopped,  // out of work, or told to stop
   };
-  /// May be called again, with another target or more work: iterations of the simplex method times columns, about.
+  /// May be called again, with another target or more work: iterations of the simplex method times columns, about (see
+  /// per_iteration).
   End run(Wide target, std::int64_t work, const std::function<bool()>& stop);
 
   Wide bound() const;
   /// Some 0/1 solution, not far from the relaxation's; none: the attempt failed. After run().
-  std::optional<std::vector<char>> dive();
+  std::optional<std::vector<char>> dive(const std::function<bool()>& stop);
   /// What a 0/1 solution costs, floor included.
   Wide units(const std::vector<char>& solution) const;
   /// Values of the columns.
   const std::vector<char>& relaxed() const { return relaxed_; }
-  std::int64_t work() const { return (lp_.iterations() + extra_iterations_ + kPerNode * n_nodes_) * n_columns(); }
+  std::int64_t work() const { return (lp_.iterations() + extra_iterations_ + kPerNode * n_nodes_) * per_iteration(); }
   int n_nodes() const { return n_nodes_; }
 
   struct Leaf {
@@ -56,7 +57,11 @@ class CutsTree {
 
  private:
   static constexpr std::int64_t kPerNode = 20;  // iterations that the rest of a node takes as long as
-  std::int64_t n_columns() const { return static_cast<std::int64_t>(now_.size()) + 1; }
+  /// What an iteration takes, about: on a large model longer than in proportion.
+  std::int64_t per_iteration() const {
+    const auto n = static_cast<std::int64_t>(now_.size()) + 1;
+    return n + n * n / 4000;
+  }
   struct Node {
     Leaf leaf;
     double estimate = 0;  // of the relaxation, in its scale

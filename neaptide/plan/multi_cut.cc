@@ -295,7 +295,7 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
     if (end == CutsTree::End::kReached || gave_up || work_ >= ways.work || ways.stop()) return stage->at;
     const std::int64_t before = tree.work();
     const auto solution =
-        end == CutsTree::End::kRelaxed ? std::optional<std::vector<char>>(tree.relaxed()) : tree.dive();
+        end == CutsTree::End::kRelaxed ? std::optional<std::vector<char>>(tree.relaxed()) : tree.dive(ways.stop);
     work_ += tree.work() - before;
     if (end != CutsTree::End::kRelaxed) {  // worth playing back only if it says nearly what the relaxation does
       const Wide bound = tree.bound();
