@@ -96,13 +96,7 @@ void Search::merge_later(int node) {
   for (const int cell : writes) {
     const int later = needless_after(cell, node);
     if (later < 0) continue;
-    const std::size_t mark = s_.mark();
-    const double seconds = s_.seconds();
-    const std::vector<int> made = m_.actions[s_.action(later)].writes;
-    remove_with_inputs(later);
-    spare(made);
-    ticks_ += 10;
-    if (!s_.sound_since(mark) || s_.seconds() > seconds) s_.undo(mark);
+    take_out(later, false);  // what is over the budget elsewhere may stay so
     if (!s_.alive(node)) return;
   }
 }
@@ -116,15 +110,17 @@ void Search::merge_since(std::size_t mark) {
   }
 }
 
-bool Search::try_remove(int node) {
-  if (!s_.alive(node) || !removable(node)) return false;
+bool Search::try_remove(int node) { return s_.alive(node) && removable(node) && take_out(node, true); }
+
+// A removable step and the inputs made for it alone; not when that costs more, or breaks something.
+bool Search::take_out(int node, bool must_fit) {
   const std::size_t mark = s_.mark();
   const double seconds = s_.seconds();
   const std::vector<int> made = m_.actions[s_.action(node)].writes;
   remove_with_inputs(node);
   spare(made);
   ticks_ += 10;
-  if (s_.sound_since(mark) && excess() <= 0 && s_.seconds() <= seconds) return true;
+  if (s_.sound_since(mark) && (!must_fit || excess() <= 0) && s_.seconds() <= seconds) return true;
   s_.undo(mark);
   return false;
 }

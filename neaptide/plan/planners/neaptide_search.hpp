@@ -152,6 +152,7 @@ class Search {
   void prune(std::size_t mark);
   void remove_with_inputs(int node);
   bool try_remove(int node);
+  bool take_out(int node, bool must_fit);
   bool swap_with_support(int node, int action, Mode mode);
   bool try_swap(int node, int action);
   bool move_step();
