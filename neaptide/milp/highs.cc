@@ -195,7 +195,7 @@ std::vector<char> Relaxation::idle_rows() const {
 std::vector<int> Relaxation::basic() const {
   std::vector<HighsInt> basic(duals_.size());
   if (basic.empty()) return {};
-  expect(Highs_getBasicVariables(solver_->handle.get(), basic.data()), "give its basis");
+  if (Highs_getBasicVariables(solver_->handle.get(), basic.data()) == kHighsStatusError) return {};
   std::vector<int> out;
   for (const HighsInt b : basic) out.push_back(b >= 0 ? b : -1);
   return out;
@@ -205,8 +205,8 @@ std::vector<std::pair<int, double>> Relaxation::tableau_row(int place) const {
   std::vector<double> dense(duals_.size());
   std::vector<HighsInt> index(duals_.size());
   HighsInt n = 0;
-  expect(Highs_getBasisInverseRow(solver_->handle.get(), place, dense.data(), &n, index.data()),
-         "give a row of its basis");
+  const HighsInt status = Highs_getBasisInverseRow(solver_->handle.get(), place, dense.data(), &n, index.data());
+  if (status == kHighsStatusError) return {};
   std::vector<std::pair<int, double>> out;
   for (HighsInt i = 0; i < n; ++i) out.emplace_back(index[i], dense[index[i]]);
   std::sort(out.begin(), out.end());

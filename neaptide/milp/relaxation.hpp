@@ -41,7 +41,7 @@ class Relaxation {
   const std::vector<double>& row_duals() const { return duals_; }
   std::int64_t iterations() const { return iterations_; }
   /// When optimal after simplex iterations, for as many places as there are rows: the column that is basic there, -1
-  /// for the slack of a row.
+  /// for the slack of a row. Empty, and so is tableau_row, where the solver kept no basis matrix.
   std::vector<int> basic() const;
   /// When optimal: which rows are basic, that is, may go without the solution changing.
   std::vector<char> idle_rows() const;
