@@ -323,8 +323,8 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
   while (!ways.stop() && work_ < ways.work && units() < target(known)) {
     auto stage = std::make_unique<Stage>(frame_, now);
     instants_ = static_cast<int>(now.cuts.size());
-    if (stage->model.columns.size() > ways.most_columns || instants_ > ways.most_instants) break;
-    Grown more = work_on(stage.get(), kNodesAtFirst, &known, ways);
+    const bool too_large = stage->model.columns.size() > ways.most_columns || instants_ > ways.most_instants;
+    Grown more = too_large ? now : work_on(stage.get(), kNodesAtFirst, &known, ways);
     nodes_ += stage->tree.n_nodes();
     ++in_vain;
     const bool ended = more == now;
