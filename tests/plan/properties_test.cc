@@ -255,6 +255,20 @@ TEST(Properties, AGapThatIsGoodEnoughEndsTheSearch) {
   EXPECT_GT(n_stopped, 0);
 }
 
+// A plan that is not proved the best says what ended the search for a better one.
+TEST(Properties, EitherProvedOrStoppedBySomething) {
+  int n_proved = 0, n_spent = 0;
+  for_all(n_problems(6), [&](const Problem& p, const Options& o, int seed) {
+    const Plan plan = make_plan(p, "neaptide", o);
+    if (plan.infeasible) return;
+    EXPECT_EQ(plan.stopped_by, plan.status == Status::kOptimal ? "" : "effort") << "seed " << seed;
+    n_proved += plan.status == Status::kOptimal ? 1 : 0;
+    n_spent += plan.stopped_by == "effort" ? 1 : 0;
+  });
+  EXPECT_GT(n_proved, 0);
+  EXPECT_GT(n_spent, 0);
+}
+
 TEST(Properties, TheProgressCallbackEndsTheSearch) {
   int n_interrupted = 0;
   for_all(n_problems(4), [&](const Problem& p, const Options& given, int seed) {

@@ -307,6 +307,7 @@ class Run {
     if (out_of_time_.load()) plan.stopped_by = "time";
     if (out_of_time_.load()) plan.status = Status::kTimeLimit;
     if (plan.stopped_by.empty() && options_.gap > 0 && good_enough()) plan.stopped_by = "gap";
+    if (plan.stopped_by.empty() && !good_enough()) plan.stopped_by = "effort";
     return plan;
   }
 
