@@ -191,27 +191,31 @@ plan::Plan Rounds::nothing_fits() const {
   out.gap.reset();  // the bound stays: no plan is cheaper
   out.layout.reset();
   out.infeasible = std::move(why);
+  out.seconds_spent = seconds_spent();
   return out;
 }
 
 /// Under a time limit the first attempt leaves time for others, which a plan that packs at once does not need.
 bool Rounds::may_polish() const {
   const bool limited = std::isfinite(options_.time_limit) && options_.effort == 0;
-  return limited && most(cut_) == 0 && best_->stopped_by == "time" && seconds_left() > kLeastPolish &&
-         !options_.interrupted();
+  const bool cut_short = best_->stopped_by == "time" || best_->stopped_by == "effort";
+  return limited && most(cut_) == 0 && cut_short && seconds_left() > kLeastPolish && !options_.interrupted();
 }
 
 void Rounds::polish() {
   plan::Plan again = attempt();
   again.seconds_spent = seconds_spent();
   if (!has_steps(again)) return;
-  std::optional<plan::LowerBound> bound = first_.lower_bound;
-  if (again.lower_bound && (!bound || again.lower_bound->seconds > bound->seconds)) bound = again.lower_bound;
+  const auto bounds = {first_.lower_bound, again.lower_bound};  // both under the true budgets
   if (most(overflow(again)) == 0 && cost_of(again) <= cost_of(*best_)) {
     first_ = again;
     best_ = std::move(again);
   }
-  first_.lower_bound = std::move(bound);
+  first_.lower_bound.reset();
+  for (const auto& bound : bounds) {  // a solver's word yields to a cheaper plan
+    const bool believed = bound && (bound->vouched_by.empty() || bound->seconds < cost_of(*best_));
+    if (believed && (!first_.lower_bound || bound->seconds > first_.lower_bound->seconds)) first_.lower_bound = bound;
+  }
   if (first_.lower_bound) first_.gap = plan::gap_of(problem_, first_);
 }
 

@@ -1,8 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "neaptide/memory/memory.hpp"
+#include "neaptide/plan/certify.hpp"
+#include "neaptide/plan/planner.hpp"
 #include "neaptide/plan/verify.hpp"
+#include "tests/plan/random_problem.hpp"
+#include "tests/plan/tight.hpp"
 
 namespace neaptide::memory {
 namespace {
@@ -63,6 +69,31 @@ TEST(PlanAndPack, KeepsTheBudgetsOfTheOptions) {
   const plan::Plan plan = plan_and_pack(p, "keep-all", options);
   ASSERT_TRUE(plan.layout);
   EXPECT_EQ(plan.budgets[DeviceId(0)], 1000);
+}
+
+// The first attempt leaves time for others; where its plan packs, that time goes to a better plan.
+TEST(PlanAndPack, UsesWhatIsLeftOfATimeLimit) {
+  const plan::Problem p = plan::random_problem(0, {.n_ops = 80, .once = false, .ways = false, .chain = true});
+  plan::Options options = plan::tight(p, 0.3);
+  options.effort = 0;
+  options.time_limit = 3;
+  options.switches["bound"] = "off";  // so that nothing is proved before the time ends
+  int n_attempts = 0;
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  options.progress = [&](const plan::Progress& now) {  // every attempt counts from the beginning
+    n_attempts += now.ticks < last ? 1 : 0;
+    last = now.ticks;
+    return true;
+  };
+  const plan::Plan plan = plan_and_pack(p, "neaptide", options);
+  ASSERT_TRUE(plan.layout);
+  EXPECT_TRUE(plan.stopped_by == "time" || plan.stopped_by == "effort") << plan.stopped_by;
+  EXPECT_GT(n_attempts, 1);
+  const plan::Problem bounded = plan::with_options(p, options);
+  EXPECT_THAT(verify(bounded, plan, *plan.layout), IsEmpty());
+  EXPECT_TRUE(plan::verify(bounded, plan).ok());
+  EXPECT_TRUE(plan::certify(bounded, *plan.lower_bound).ok);
+  EXPECT_EQ(plan.gap, plan::gap_of(bounded, plan));
 }
 
 }  // namespace
