@@ -31,8 +31,11 @@ Bytes part_of_peak(const Problem& p, double part) {
   return static_cast<Bytes>(std::ceil(part * static_cast<double>(peak)));
 }
 
-Options with_budget(const Settings& settings, const Problem& p, std::size_t device, Bytes budget) {
+/// `keep_order`: whether the references do.
+Options with_budget(const Settings& settings, const Problem& p, std::size_t device, Bytes budget,
+                    bool keep_order = false) {
   Options o = settings.options();
+  if (settings.keep_order.value_or(keep_order)) o.switches["order"] = "off";
   o.budgets[p.devices[DeviceId(device)].name] = budget;
   return o;
 }
@@ -69,9 +72,7 @@ void run_checkmate(const Settings& settings) {
   for (const CheckmateRow& row : rows) {
     const auto p = settings.instance(row.name);
     if (!p) continue;
-    Options o = with_budget(settings, *p, 0, part_of_peak(*p, row.budget));
-    o.switches["order"] = "off";  // the references keep the order
-    const Result r = solve(*p, o);
+    const Result r = solve(*p, with_budget(settings, *p, 0, part_of_peak(*p, row.budget), true));
     if (row.proved) together += r.plan.seconds_spent;
     std::optional<bool> passed;
     std::string reference = "-";

@@ -1,10 +1,10 @@
 // What the default planner finds and proves on the public problems, beside the best known figures; a line per group
 // says whether what is required of it was reached.
 //
-//   bench_planner [GROUP ...] [--time-limit SECONDS] [--effort TICKS] [--threads N]
+//   bench_planner [GROUP ...] [--time-limit SECONDS] [--effort TICKS] [--threads N] [--order kept|free]
 //
 // Groups: chains checkmate dtr max-batch minimalloc monet mxnet placement transformers; none named: all. The limits are
-// per row. Reads ../shared/instances beside the repository, or $NEAPTIDE_SHARED/instances, and skips what is absent.
+// per row. First runs keep the order of the file where the references do, unless said. Reads ../shared/instances beside the repository, or $NEAPTIDE_SHARED/instances, and skips what is absent.
 // Overheads are percent of the time without recomputation (keep-all); "first" is the time until the first plan.
 #include <fmt/core.h>
 
@@ -42,6 +42,10 @@ Command parse(int argc, char** argv) {
       c.settings.effort = std::atoll(value().c_str());
     } else if (word == "--threads") {
       c.settings.threads = std::atoi(value().c_str());
+    } else if (word == "--order") {
+      const std::string how = value();
+      if (how != "kept" && how != "free") throw UserError("--order is kept or free, not '{}'", how);
+      c.settings.keep_order = how == "kept";
     } else {
       const auto all = bench::groups();
       const bool known = std::any_of(all.begin(), all.end(), [&](const bench::Group& g) { return g.name == word; });

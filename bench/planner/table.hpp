@@ -19,6 +19,7 @@ struct Settings {
   Seconds time_limit = std::numeric_limits<double>::infinity();  // per row; none: the planner's default effort
   std::int64_t effort = 0;                                       // ticks per row
   int threads = 2;
+  std::optional<bool> keep_order;  // of first runs; none: as the references of the group do
   std::string shared;  // folder of the public instances, with a slash at the end
 
   /// A file of that folder; nothing, and a line that says so, when it is absent.
