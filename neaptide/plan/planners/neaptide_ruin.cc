@@ -125,8 +125,39 @@ bool Search::take_out(int node, bool must_fit) {
   return false;
 }
 
+// Who reads later what the action takes over in place reads something else that is there, by another implementation.
+bool Search::readers_give_way(int node, int action) {
+  for (const auto& taken : m_.actions[action].takes_over) {
+    const int cell = taken.first;
+    std::vector<int> readers;
+    bool after = false;
+    for (const Event& e : s_.events(cell)) {
+      if (after && e.write) break;
+      if (after) readers.push_back(e.node);
+      after = after || (e.node == node && !e.write);
+    }
+    for (const int reader : readers) {
+      const int now = s_.action(reader);
+      if (now < 0 || m_.actions[now].op < 0) return false;
+      int best = -1;
+      for (const int a : m_.op_actions[m_.actions[now].op]) {
+        const Action& other = m_.actions[a];
+        const bool reads_it = std::find(other.reads.begin(), other.reads.end(), cell) != other.reads.end();
+        if (reads_it || other.device != m_.actions[now].device || other.writes != m_.actions[now].writes) continue;
+        const bool there = std::all_of(other.reads.begin(), other.reads.end(),
+                                       [&](int r) { return s_.supplier(r, reader) >= 0; });
+        if (there && (best < 0 || other.seconds < m_.actions[best].seconds)) best = a;
+      }
+      if (best < 0) return false;
+      s_.swap(reader, best);
+    }
+  }
+  return true;
+}
+
 // Runs the step by another implementation, making what that reads.
 bool Search::swap_with_support(int node, int action, Mode mode) {
+  if (!readers_give_way(node, action)) return false;
   begin_chain();
   for (const int r : m_.actions[action].reads) {
     if (!need(r, -1, node, mode, 0)) return false;
@@ -137,8 +168,8 @@ bool Search::swap_with_support(int node, int action, Mode mode) {
 bool Search::try_swap(int node, int action) {
   const std::size_t mark = s_.mark();
   const double before = s_.seconds();
-  if (!swap_with_support(node, action, Mode::kFitting)) return false;
-  if (s_.seconds() < before && excess() <= 0) return true;
+  const bool swapped = swap_with_support(node, action, Mode::kFitting);
+  if (swapped && s_.seconds() < before && excess() <= 0) return true;
   s_.undo(mark);
   return false;
 }
@@ -266,7 +297,10 @@ bool Search::take_back(int node) {
     const auto& list = m_.op_actions[m_.actions[a].op];
     const int other = list[random_.below(static_cast<int>(list.size()))];
     if (m_.actions[other].seconds >= m_.actions[a].seconds) return false;
-    if (!swap_with_support(node, other, random_.below(2) == 0 ? Mode::kExtend : Mode::kRecompute)) return false;
+    if (!swap_with_support(node, other, random_.below(2) == 0 ? Mode::kExtend : Mode::kRecompute)) {
+      s_.undo(mark);
+      return false;
+    }
   } else {
     return false;
   }

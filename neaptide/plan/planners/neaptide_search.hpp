@@ -153,6 +153,7 @@ class Search {
   void remove_with_inputs(int node);
   bool try_remove(int node);
   bool take_out(int node, bool must_fit);
+  bool readers_give_way(int node, int action);
   bool swap_with_support(int node, int action, Mode mode);
   bool try_swap(int node, int action);
   bool move_step();
