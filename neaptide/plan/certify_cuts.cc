@@ -19,6 +19,8 @@ class CutsChecker : public CutsRows {
     const JsonReader r(json, "certificate");
     price_log2_ = static_cast<int>(r.integer("price_log2", -50));
     require(price_log2_ <= 0, "its price is not a fraction of a unit");
+    than_ = r.integer("than", 0);
+    floor_ = floor();
     read_frame(r);
     for (const JsonReader& key : r.items("columns")) named_.push_back(column_of(key));
     for (const JsonReader& row : r.items("rows")) rows_.push_back(read_row(row));
@@ -27,17 +29,20 @@ class CutsChecker : public CutsRows {
     std::vector<const Leaf*> all;
     for (const Leaf& leaf : leaves) all.push_back(&leaf);
     require_complete(all, 0);
-    std::optional<Exact> least;
-    for (const Leaf& leaf : leaves) {
-      const Exact proved = prove(leaf);
-      if (!least || proved < *least) least = proved;
-    }
-    return floor() + *least;
+    Exact least = than_;
+    for (const Leaf& leaf : leaves) least = std::min(least, prove(leaf));
+    return least;
   }
 
  private:
+  struct Implied {
+    std::size_t row;
+    int column;  // below 0: nothing meets the row
+    bool one;
+  };
   struct Leaf {
     std::vector<std::pair<int, bool>> fixed;  // column
+    std::vector<Implied> implied;
     std::vector<std::pair<std::size_t, std::int64_t>> rows;
   };
 
@@ -51,7 +56,14 @@ class CutsChecker : public CutsRows {
   Row read_row(const JsonReader& r) {
     if (r.value().is_array()) return row_of(r);
     if (r.has("cut")) return cover_of(r);
+    if (r.has("cheaper")) return cheaper(r);
     return r.has("path") ? path_of(r) : rounded(r);
+  }
+
+  std::size_t row_number(const JsonReader& r) const {
+    const auto row = static_cast<std::size_t>(r.integer(0));
+    require(row < rows_.size(), "it refers to a row that it does not give before");
+    return row;
   }
 
   std::vector<std::pair<std::size_t, std::int64_t>> read_multipliers(const JsonReader& list, bool signs) const {
@@ -59,9 +71,7 @@ class CutsChecker : public CutsRows {
     for (const JsonReader& item : list.items()) {
       const auto parts = item.items();
       require(parts.size() == 2, "one of its multipliers is not [row, multiplier]");
-      const auto row = static_cast<std::size_t>(parts[0].integer(0));
-      require(row < rows_.size(), "it refers to a row that it does not give before");
-      out.emplace_back(row, parts[1].integer(signs ? INT64_MIN : 0));
+      out.emplace_back(row_number(parts[0]), parts[1].integer(signs ? INT64_MIN : 0));
     }
     return out;
   }
@@ -145,6 +155,31 @@ class CutsChecker : public CutsRows {
     return row;
   }
 
+  // ----- what may not cost more
+
+  /// Sum of multiplier x row, in steps of 2^price_log2 units.
+  Dense priced(const std::vector<std::pair<std::size_t, std::int64_t>>& multipliers) const {
+    Dense sum{std::vector<Exact>(n_columns())};
+    for (const auto& [row, multiplier] : multipliers) {
+      combine(rows_[row], rows_[row].bytes ? Exact{multiplier} : times(multiplier, fine()), &sum);
+    }
+    return sum;
+  }
+
+  /// A solution that costs less than `than`:  sum (cost - taken) x  is at most what is left beyond what the rows take.
+  Row cheaper(const JsonReader& r) const {
+    const Dense taken = priced(read_multipliers(r.at("cheaper"), false));
+    const Exact than = r.integer("than", 0);
+    require(than >= than_, "a row holds for less than the certificate speaks of");
+    Row row;
+    row.least = plus(taken.least, -times(than - 1 - floor_, fine()));
+    for (std::size_t c = 0; c < n_columns(); ++c) {
+      const Exact left = plus(times(cost(static_cast<int>(c)), fine()), -taken.g[c]);
+      if (left != 0) row.terms.emplace_back(static_cast<int>(c), -left);
+    }
+    return row;
+  }
+
   // ----- the tree
 
   Leaf read_leaf(const JsonReader& r) const {
@@ -157,6 +192,14 @@ class CutsChecker : public CutsRows {
       leaf.fixed.emplace_back(named(parts[0]), value == 1);
     }
     require(leaf.fixed.size() <= kDeepestTree, "its tree is too deep");
+    if (r.has("implied")) {
+      for (const JsonReader& step : r.items("implied")) {
+        const auto parts = step.items();
+        require(parts.size() == 1 || parts.size() == 3, "one of its steps is not [row] or [row, column, value]");
+        const bool last = parts.size() == 1;
+        leaf.implied.push_back({row_number(parts[0]), last ? -1 : named(parts[1]), !last && parts[2].integer(0) == 1});
+      }
+    }
     leaf.rows = read_multipliers(r.at("rows"), false);
     return leaf;
   }
@@ -174,31 +217,55 @@ class CutsChecker : public CutsRows {
     require_complete(one, depth + 1);
   }
 
-  /// Units beyond the floor.
+  enum Decided : char { kOpen, kZero, kOne };
+
+  /// Repeats the steps: each column takes the value without which its row cannot be met. False: no value does.
+  bool follow(const std::vector<Implied>& steps, std::vector<Decided>* decided) const {
+    for (const Implied& step : steps) {
+      const Row& row = rows_[step.row];
+      Exact most = 0, own = 0;
+      for (const auto& [c, factor] : row.terms) {
+        const Decided d = (*decided)[static_cast<std::size_t>(c)];
+        if (d == kOne || (d == kOpen && factor > 0)) most = plus(most, factor);
+        if (c == step.column) own = factor;
+      }
+      if (step.column < 0) {
+        require(most < row.least, "a row that it says nothing meets can be met");
+        return false;
+      }
+      Decided& d = (*decided)[static_cast<std::size_t>(step.column)];
+      require(d == kOpen, "a step decides a column again");
+      require(own != 0 && (own > 0) == step.one, "a step turns a column against its row");
+      require(most - (own < 0 ? -own : own) < row.least, "a step does not follow from its row");
+      d = step.one ? kOne : kZero;
+    }
+    return true;
+  }
+
+  /// Units, floor included.
   Exact prove(const Leaf& leaf) const {
-    const Exact fine = Exact{1} << -price_log2_;
-    Dense taken{std::vector<Exact>(n_columns())};  // sum of multiplier x row
-    for (const auto& [row, multiplier] : leaf.rows) {
-      combine(rows_[row], rows_[row].bytes ? Exact{multiplier} : times(multiplier, fine), &taken);
-    }
-    enum : char { kFree, kZero, kOne };
-    std::vector<char> fixed(n_columns(), kFree);
+    std::vector<Decided> decided(n_columns(), kOpen);
     for (const auto& [column, one] : leaf.fixed) {
-      char& f = fixed[static_cast<std::size_t>(column)];
-      require(f == kFree || f == (one ? kOne : kZero), "a branch decides a column in two ways");
-      f = one ? kOne : kZero;
+      Decided& d = decided[static_cast<std::size_t>(column)];
+      require(d == kOpen || d == (one ? kOne : kZero), "a branch decides a column in two ways");
+      d = one ? kOne : kZero;
     }
+    if (!follow(leaf.implied, &decided)) return than_;
+    const Dense taken = priced(leaf.rows);
     Exact sum = taken.least;
     for (std::size_t c = 0; c < n_columns(); ++c) {
-      const Exact left = plus(times(cost(static_cast<int>(c)), fine), -taken.g[c]);
-      if (fixed[c] == kOne || (fixed[c] == kFree && left < 0)) sum = plus(sum, left);
+      const Exact left = plus(times(cost(static_cast<int>(c)), fine()), -taken.g[c]);
+      if (decided[c] == kOne || (decided[c] == kOpen && left < 0)) sum = plus(sum, left);
     }
-    return sum >> -price_log2_;
+    return floor_ + (sum >> -price_log2_);
   }
+
+  Exact fine() const { return Exact{1} << -price_log2_; }
 
   std::vector<int> named_;  // columns that the certificate refers to
   std::vector<Row> rows_;
   int price_log2_ = 0;
+  Exact floor_ = 0, than_ = 0;  // nothing is said of what costs as much
 };
 
 }  // namespace

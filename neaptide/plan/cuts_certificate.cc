@@ -93,6 +93,11 @@ class Writer {
       if (path->reader.valid()) json["reader"] = path->reader.value;
       return json;
     }
+    if (const auto* cheaper = std::get_if<CutsCheaper>(&i.why)) {
+      Json of = Json::array();
+      for (const auto& [r, multiplier] : cheaper->rows) of.push_back(Json::array({row(r), multiplier}));
+      return Json{{"cheaper", of}, {"than", static_cast<std::int64_t>(cheaper->than)}};
+    }
     const auto& how = std::get<CutsRounded>(i.why);
     Json of = Json::array(), upper = Json::array(), terms = Json::array();
     for (const auto& [r, multiplier] : how.rows) of.push_back(Json::array({row(r), multiplier}));
@@ -128,13 +133,21 @@ std::string cuts_certificate(const CutsModel& model, const CutsTree& tree) {
       if (by != static_cast<int>(i)) j["stands_for"].push_back(Json::array({o, i, by}));
     }
   }
+  j["than"] = static_cast<std::int64_t>(tree.than());
   Writer writer(model, tree);
   Json leaves = Json::array();
   for (const CutsTree::Leaf& leaf : tree.leaves()) {
-    Json fixed = Json::array(), rows = Json::array();
+    Json fixed = Json::array(), implied = Json::array(), rows = Json::array();
     for (const auto& [c, v] : leaf.fixed) fixed.push_back(Json::array({writer.column(c), static_cast<int>(v)}));
+    for (const CutsImplied& i : leaf.implied) {
+      Json step = Json::array({writer.row(i.row)});
+      if (i.column >= 0) step.insert(step.end(), {writer.column(i.column), static_cast<int>(i.value)});
+      implied.push_back(std::move(step));
+    }
     for (const auto& [r, m] : leaf.multipliers) rows.push_back(Json::array({writer.row(r), m}));
-    leaves.push_back(Json{{"fixed", fixed}, {"rows", rows}});
+    Json one{{"fixed", fixed}, {"rows", rows}};
+    if (!implied.empty()) one["implied"] = std::move(implied);
+    leaves.push_back(std::move(one));
   }
   j["columns"] = std::move(writer.columns);
   j["rows"] = std::move(writer.rows);

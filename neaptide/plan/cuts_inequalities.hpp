@@ -3,12 +3,13 @@
 //
 //   for (CutsInequality& i : find_covers(model, x)) ...      // x: the relaxation's solution
 //
-// Three kinds:
+// Kinds:
 //   cover    weights of what takes room at one instant add up to at most the most that fits can weigh (a knapsack's
 //            dynamic programme)
 //   path     along a chain of values, each made from the one before, the last read for certain in interval `to`: unless
 //            one of them is held at instant `from`, the first is made in the intervals after `from` up to `to`. Between
 //            neighbouring instants the rows say so already; across several, a relaxation halves what it holds.
+//   cheaper  what a plan that costs less than the best known one may not do
 //   rounded  a combination of rows, rounded (Gomory, "An algorithm for the mixed integer problem", 1960; Marchand and
 //            Wolsey, "Aggregation and mixed integer rounding to solve MIPs", 2001), in exact integers
 #pragma once
@@ -48,9 +49,16 @@ struct CutsRounded {
   int step_log2 = 0;
 };
 
+/// Solutions that cost less than `than`: what they cost beyond sum multiplier x (row - least). Never in a relaxation,
+/// which it would say nothing new to; it decides columns that cost too much.
+struct CutsCheaper {
+  std::vector<std::pair<int, std::int64_t>> rows;  // of the model, then inequalities; multiplier as in CutsTree::Leaf
+  Wide than = 0;                                   // units, floor included
+};
+
 /// sum of terms >= least.
 struct CutsInequality {
-  std::variant<CutsCover, CutsPath, CutsRounded> why;
+  std::variant<CutsCover, CutsPath, CutsRounded, CutsCheaper> why;
   CutsTerms terms;
   std::int64_t least = 0;
   double scale = 1;  // what a relaxation had better divide it by

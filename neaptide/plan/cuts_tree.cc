@@ -19,13 +19,16 @@ constexpr int kTriesNearRoot = 4, kTriesBelow = 2, kNearRoot = 6;
 constexpr std::int64_t kMostDiveIterations = 10'000;
 constexpr double kMostMultiplier = 1e18;
 constexpr std::int64_t kWorkPerKept = 1000;  // of the work allowed: what a certificate may hold grows with it
+constexpr Wide kLeastShare = 50;  // part of what is left to decide that a term of CutsCheaper takes
+constexpr Wide kMostFactor = Wide{1} << 60;
 constexpr std::int64_t kLeastKept = 20'000, kMostKept = 300'000;  // multipliers in all leaves
 
 double fraction(double x) { return std::min(x, 1 - x); }
 
 }  // namespace
 
-CutsTree::CutsTree(const CutsModel& model) : m_(model), lp_(model.relaxation()), now_(model.columns.size(), 2) {
+CutsTree::CutsTree(const CutsModel& model)
+    : m_(model), lp_(model.relaxation()), follow_(model), now_(model.columns.size(), 2) {
   int exponent = 0;
   std::frexp(m_.byte_scale, &exponent);
   price_log2_ = std::clamp(12 - exponent, -50, 0);
@@ -37,9 +40,12 @@ CutsTree::CutsTree(const CutsModel& model) : m_(model), lp_(model.relaxation()),
 
 CutsTree::~CutsTree() = default;
 
-void CutsTree::fix(const std::vector<std::pair<int, char>>& fixed) {
+void CutsTree::fix(const std::vector<std::pair<int, char>>& branches, const std::vector<CutsImplied>& implied) {
   std::vector<char> wanted(now_.size(), 2);
-  for (const auto& [c, value] : fixed) wanted[c] = value;
+  for (const auto& [c, value] : branches) wanted[c] = value;
+  for (const CutsImplied& i : implied) {
+    if (i.column >= 0) wanted[i.column] = i.value;
+  }
   for (std::size_t c = 0; c < now_.size(); ++c) {
     if (wanted[c] == now_[c]) continue;
     lp_.bound({static_cast<int>(c)}, wanted[c] == 1 ? 1 : 0, wanted[c] == 0 ? 0 : 1);
@@ -67,26 +73,71 @@ void CutsTree::multipliers_of(const std::vector<double>& duals, double scale, Le
   }
 }
 
-// In steps of 2^price_log2 units.
-Wide CutsTree::prove(const Leaf& leaf) const {
+// By column: the cost less what the multipliers take of it, in steps of 2^price_log2 units; and what these prove.
+std::vector<Wide> CutsTree::left_by(const Leaf& leaf, Wide* sum) const {
   const int shift = -price_log2_;
   std::vector<Wide> left(m_.columns.size());
   for (std::size_t c = 0; c < left.size(); ++c) left[c] = static_cast<Wide>(m_.cost[c]) << shift;
-  Wide sum = 0;
   for (const auto& [row, multiplier] : leaf.multipliers) {
     std::int64_t least = 0;
     bool bytes = false;
     const auto& terms = terms_of(row, &least, &bytes);
     const Wide y = bytes ? static_cast<Wide>(multiplier) : static_cast<Wide>(multiplier) << shift;
-    sum += y * least;
+    *sum += y * least;
     for (const auto& [c, factor] : terms) left[c] -= y * factor;
   }
+  return left;
+}
+
+/// With what its multipliers prove, and as much of `implied` as that needs.
+CutsTree::Leaf CutsTree::proved(const Leaf& leaf, const std::vector<CutsImplied>& implied) const {
+  Leaf out{leaf.fixed, {}, leaf.multipliers, 0};
+  std::vector<char> wanted(m_.columns.size(), 0);
+  if (!implied.empty() && implied.back().column < 0) {
+    out.multipliers.clear();
+    out.implied = follow_.needed(implied, wanted);
+    out.units = than_;
+    return out;
+  }
+  Wide sum = 0;
+  const std::vector<Wide> left = left_by(leaf, &sum);
   std::vector<char> how(left.size(), 2);
   for (const auto& [c, value] : leaf.fixed) how[c] = value;
+  for (const CutsImplied& i : implied) {
+    how[i.column] = i.value;
+    wanted[i.column] = left[i.column] != 0 && (left[i.column] > 0) == (i.value == 1) ? 1 : 0;
+  }
   for (std::size_t c = 0; c < left.size(); ++c) {
     if (how[c] == 1 || (how[c] == 2 && left[c] < 0)) sum += left[c];
   }
-  return m_.floor_units + (sum >> shift);
+  out.implied = follow_.needed(implied, std::move(wanted));
+  out.units = m_.floor_units + (sum >> -price_log2_);
+  return out;
+}
+
+/// What the root's multipliers say of solutions that cost less than the target, coarse enough for integers of 64 bits.
+void CutsTree::keep_cheaper() {
+  constexpr int kBits = 40;
+  cheaper_than_ = than_;
+  Wide base = 0;
+  const std::vector<Wide> left = left_by(root_, &base);
+  Wide most = ((than_ - 1 - m_.floor_units) << -price_log2_) - base;  // of sum left x
+  const Wide size = most < 0 ? -most : most;
+  int step_log2 = 0;
+  while (size >> (step_log2 + kBits) > 0) ++step_log2;
+  most >>= step_log2;
+  CutsInequality out{CutsCheaper{root_.multipliers, than_}, {}, static_cast<std::int64_t>(-most)};
+  Wide spare = most;
+  for (const Wide l : left) spare -= std::min<Wide>(0, l >> step_log2);
+  for (std::size_t c = 0; c < left.size(); ++c) {
+    const Wide factor = left[c] >> step_log2;
+    if (factor < -kMostFactor) return;
+    if (factor < 0 || factor * kLeastShare > spare)
+      out.terms.emplace_back(static_cast<int>(c),
+                             -static_cast<std::int64_t>(std::min(factor, kMostFactor)));
+  }
+  follow_.add(out);
+  inequalities_.push_back(std::move(out));
 }
 
 void CutsTree::choose_candidates(Node* node) const {
@@ -123,17 +174,19 @@ void CutsTree::choose_candidates(Node* node) const {
 // `inherited`: the parent's multipliers, which hold here too, and the fixed columns.
 CutsTree::Node CutsTree::evaluate(Leaf inherited, Wide target) {
   Node node;
-  node.leaf = std::move(inherited);
-  node.leaf.units = prove(node.leaf);
-  const auto offer = [&](Leaf leaf) {
-    leaf.units = prove(leaf);
-    if (leaf.units > node.leaf.units) node.leaf = std::move(leaf);
+  const std::vector<CutsImplied> implied = follow_.from(inherited.fixed);
+  node.leaf = proved(inherited, implied);
+  const auto offer = [&](const Leaf& leaf) {
+    Leaf better = proved(leaf, implied);
+    if (better.units > node.leaf.units) node.leaf = std::move(better);
   };
-  offer({node.leaf.fixed, {}, 0});
-  fix(node.leaf.fixed);
   ++n_nodes_;
+  node.estimate = 1e300;
+  if (node.leaf.impossible()) return node;
+  Leaf leaf{inherited.fixed, {}, {}, 0};
+  offer(leaf);
+  fix(leaf.fixed, implied);
   const auto outcome = lp_.solve(std::max<std::int64_t>(1, (end_ - work()) / per_iteration()));
-  Leaf leaf{node.leaf.fixed, {}, 0};
   if (outcome == milp::Relaxation::Outcome::kOptimal) {
     node.estimate = lp_.objective();
     choose_candidates(&node);
@@ -141,7 +194,6 @@ CutsTree::Node CutsTree::evaluate(Leaf inherited, Wide target) {
     offer(leaf);
     return node;
   }
-  node.estimate = 1e300;
   if (outcome == milp::Relaxation::Outcome::kStopped || lp_.row_duals().empty()) return node;
   // The combination of rows that nothing satisfies, taken often enough to pass the target.
   std::vector<double> ray = lp_.row_duals();
@@ -219,6 +271,7 @@ int CutsTree::tighten(bool at_root) {
     for (const auto& [c, f] : terms) row.push_back({{c}, static_cast<double>(f) / found[i].scale});
     lp_.add_row(static_cast<double>(found[i].least) / found[i].scale, milp::kInfinity, row);
     live_.push_back(static_cast<int>(inequalities_.size()));
+    follow_.add(found[i]);
     inequalities_.push_back(std::move(found[i]));
   }
   return static_cast<int>(directions.size());
@@ -246,6 +299,11 @@ CutsTree::Node CutsTree::root(Wide target) {
     if (root.leaf.units >= target || root.integral || work() > end_ || tighten(true) == 0) break;
     root = evaluate(root.leaf, target);
   }
+  if (root.leaf.units < target && !root.integral) {
+    root_ = root.leaf;
+    keep_cheaper();
+    root = evaluate(root.leaf, target);
+  }
   return root;
 }
 
@@ -262,7 +320,7 @@ Wide CutsTree::bound() const {
   };
   for (const Node& n : open_) take(n);
   for (const Node& n : done_) take(n);
-  return least < 0 ? m_.floor_units : least;
+  return least < 0 ? m_.floor_units : std::min(least, than_);
 }
 
 std::vector<CutsTree::Leaf> CutsTree::leaves() const {
@@ -275,7 +333,7 @@ std::vector<CutsTree::Leaf> CutsTree::leaves() const {
 // A round of inequalities that this node's solution violates.
 void CutsTree::refine(Node* node, Wide target) {
   node->refined = true;
-  fix(node->leaf.fixed);
+  fix(node->leaf.fixed, follow_.from(node->leaf.fixed));
   const auto most = std::max<std::int64_t>(1, (end_ - work()) / per_iteration());
   if (lp_.solve(most) != milp::Relaxation::Outcome::kOptimal || tighten(false) == 0) return;
   Node better = evaluate(node->leaf, target);
@@ -306,15 +364,18 @@ void CutsTree::branch(const Node& node, Wide target) {
     if (ends) break;
   }
   for (Node& n : best) {
-    kept_ += n.leaf.multipliers.size();
+    kept_ += kept_by(n.leaf);
     open_.push_back(std::move(n));
   }
 }
 
 // Where the relaxation says nothing useful: the largest value not yet decided.
-void CutsTree::choose_largest(Node* node) const {
+void CutsTree::choose_largest(Node* node) {
   std::vector<char> fixed(now_.size(), 0);
   for (const auto& [c, value] : node->leaf.fixed) fixed[c] = 1;
+  for (const CutsImplied& i : follow_.from(node->leaf.fixed)) {
+    if (i.column >= 0) fixed[i.column] = 1;
+  }
   int best = -1;
   for (std::size_t c = 0; c < fixed.size(); ++c) {
     if (fixed[c]) continue;
@@ -332,8 +393,10 @@ std::optional<std::vector<char>> CutsTree::dive(const std::function<bool()>& sto
   std::vector<std::pair<int, char>> fixed = least->leaf.fixed;
   const std::size_t given = fixed.size();
   for (std::size_t left = now_.size(); left > 0 && !stop(); --left) {
-    fix(fixed);
-    if (lp_.solve(kMostDiveIterations) != milp::Relaxation::Outcome::kOptimal) {
+    const std::vector<CutsImplied> implied = follow_.from(fixed);
+    const bool impossible = !implied.empty() && implied.back().column < 0;
+    if (!impossible) fix(fixed, implied);
+    if (impossible || lp_.solve(kMostDiveIterations) != milp::Relaxation::Outcome::kOptimal) {
       if (fixed.size() == given || fixed.back().second == 0) return std::nullopt;
       fixed.back().second = 0;
       continue;
@@ -358,6 +421,8 @@ std::optional<std::vector<char>> CutsTree::dive(const std::function<bool()>& sto
 
 CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::function<bool()>& stop) {
   end_ = work() + work_left;
+  than_ = std::min(than_, target);
+  if (cheaper_than_ > 0 && cheaper_than_ - than_ > (cheaper_than_ - root_.units) / kLeastShare) keep_cheaper();
   const auto most_kept = static_cast<std::size_t>(std::clamp(work_left / kWorkPerKept, kLeastKept, kMostKept));
   if (open_.empty() && done_.empty()) {
     open_.push_back(root(target));
@@ -372,7 +437,7 @@ CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::func
     const double wanted = static_cast<double>(target - m_.floor_units) / m_.cost_scale;
     const bool cheaper = least->estimate < wanted - kTie * std::max(1.0, wanted);
     if (least->integral && cheaper) {
-      fix(least->leaf.fixed);
+      fix(least->leaf.fixed, follow_.from(least->leaf.fixed));
       if (lp_.solve(10'000) != milp::Relaxation::Outcome::kOptimal) return End::kStopped;
       relaxed_.assign(lp_.values().size(), 0);
       for (std::size_t c = 0; c < relaxed_.size(); ++c) relaxed_[c] = lp_.values()[c] > 0.5 ? 1 : 0;
@@ -381,9 +446,9 @@ CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::func
     Node node = std::move(*least);
     open_.erase(least);
     if (!node.refined && !node.integral && !node.leaf.fixed.empty() && node.estimate < 1e299) {
-      kept_ -= std::min(kept_, node.leaf.multipliers.size());
+      kept_ -= std::min(kept_, kept_by(node.leaf));
       refine(&node, target);
-      kept_ += node.leaf.multipliers.size();
+      kept_ += kept_by(node.leaf);
       open_.push_back(std::move(node));
       continue;
     }
@@ -392,7 +457,7 @@ CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::func
       done_.push_back(std::move(node));
       continue;
     }
-    kept_ -= std::min(kept_, node.leaf.multipliers.size());
+    kept_ -= std::min(kept_, kept_by(node.leaf));
     branch(node, target);
   }
 }

@@ -1,6 +1,7 @@
 // Branch and bound on a CutsModel. Relaxations come from the solver in floating point; every bound is then recomputed
 // from the rounded multipliers in exact integers, so that nobody has to trust the solver: for multipliers y >= 0 of
-// rows a x >= b, every 0/1 solution costs at least  sum y b + sum over columns of min(0, cost - sum y a).
+// rows a x >= b, every 0/1 solution costs at least  sum y b + sum over columns of min(0, cost - sum y a). What a leaf's
+// branches imply counts as decided there (cuts_propagation.hpp), also by the target: of what costs more nothing is said.
 //
 //   CutsTree tree(model);
 //   tree.run(target, work, stop);        // target, bound: units, floor included
@@ -15,6 +16,7 @@
 #include "neaptide/milp/relaxation.hpp"
 #include "neaptide/plan/cuts_inequalities.hpp"
 #include "neaptide/plan/cuts_model.hpp"
+#include "neaptide/plan/cuts_propagation.hpp"
 
 namespace neaptide::plan {
 
@@ -45,9 +47,13 @@ class CutsTree {
 
   struct Leaf {
     std::vector<std::pair<int, char>> fixed;                // column, value: the branches that lead here
+    std::vector<CutsImplied> implied;                       // what of their consequences the proof needs
     std::vector<std::pair<int, std::int64_t>> multipliers;  // row (inequalities follow the model's), above 0
     Wide units = 0;                                         // what they prove, floor included
+    bool impossible() const { return !implied.empty() && implied.back().column < 0; }
   };
+  /// The least target so far: nothing is claimed beyond it.
+  Wide than() const { return than_; }
   /// They cover every 0/1 solution.
   std::vector<Leaf> leaves() const;
   /// All that were ever found: later ones may be made from earlier ones.
@@ -68,12 +74,15 @@ class CutsTree {
     bool integral = false, refined = false;
     std::vector<std::pair<double, int>> candidates;  // score, column: what to branch on
   };
-  void fix(const std::vector<std::pair<int, char>>& fixed);
+  void fix(const std::vector<std::pair<int, char>>& branches, const std::vector<CutsImplied>& implied);
+  std::size_t kept_by(const Leaf& leaf) const { return leaf.multipliers.size() + leaf.implied.size(); }
+  void keep_cheaper();
   Node evaluate(Leaf inherited, Wide target);
   void choose_candidates(Node* node) const;
-  void choose_largest(Node* node) const;
+  void choose_largest(Node* node);
   void multipliers_of(const std::vector<double>& duals, double scale, Leaf* leaf) const;
-  Wide prove(const Leaf& leaf) const;
+  std::vector<Wide> left_by(const Leaf& leaf, Wide* sum) const;
+  Leaf proved(const Leaf& leaf, const std::vector<CutsImplied>& implied) const;
   int row_id(int lp_row) const;
   double scale_of(int row) const;
   Node root(Wide target);
@@ -86,11 +95,15 @@ class CutsTree {
 
   const CutsModel& m_;
   milp::Relaxation lp_;
+  CutsPropagation follow_;
   std::vector<Node> open_;
   std::vector<char> now_;  // by column: 2 free, 0 or 1 fixed in lp_
   std::vector<char> relaxed_;
   std::vector<CutsInequality> inequalities_;
   std::vector<int> live_;      // of these: in the relaxation, after the model's rows
+  Wide than_ = Wide{1} << 62;
+  Leaf root_;
+  Wide cheaper_than_ = 0;  // of the last CutsCheaper; 0: none
   std::vector<int> room_row_;  // by instant
   int price_log2_ = 0;
   int n_nodes_ = 0;

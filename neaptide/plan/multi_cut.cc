@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "neaptide/base/errors.hpp"
-#include "neaptide/milp/solve.hpp"
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/cuts_certificate.hpp"
 #include "neaptide/plan/simulate.hpp"
@@ -348,37 +347,7 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
   if (units() > frame_.facts.floor_units)
     bound = {seconds_down(units(), frame_.facts.unit_log2), frame_.scope, cuts_certificate(best->model, best->tree),
              ""};
-  if (units() < target(known)) ask_solver(std::move(now), known, ways);
   return bound;
-}
-
-// The same growth, each model solved by the solver alone. What it says is taken with its own tolerance.
-void MultiCut::ask_solver(Grown now, Seconds known, const Ways& ways) {
-  constexpr double kTolerance = 1e-6, kLeastSeconds = 1;
-  vouched_.reset();
-  while (!ways.stop() && ways.solver_seconds() > kLeastSeconds) {
-    const CutsModel model(frame_, now.cuts, now.inside);
-    milp::Model integers = model.relaxation();
-    for (milp::Column& c : integers.columns) c.integer = true;
-    milp::SolveOptions options;
-    options.time_limit = ways.solver_seconds();
-    options.progress = [&](const milp::SolveProgress&) { return !ways.stop(); };
-    const milp::Solution solution = milp::solve(integers, options);
-    const double proved = solution.bound * (1 - kTolerance) - kTolerance;  // percent of the floor
-    const Seconds floor = seconds_down(frame_.facts.floor_units, frame_.facts.unit_log2);
-    const Seconds seconds = floor * (1 + proved / 100);
-    if (std::isfinite(proved) && (!vouched_ || seconds > vouched_->seconds))
-      vouched_ = LowerBound{seconds, frame_.scope, "", milp::solver_name()};
-    if (solution.outcome != milp::Outcome::kOptimal || seconds >= known) return;
-    std::vector<char> chosen(solution.values.size());
-    for (std::size_t c = 0; c < chosen.size(); ++c) chosen[c] = solution.values[c] > 0.5 ? 1 : 0;
-    const std::vector<Compute> runs = runs_of(model, chosen);
-    if (runs.empty()) return;
-    if (ways.improve) known = std::min(known, ways.improve(runs));
-    Grown more = grow(runs, now);
-    if (more == now || static_cast<int>(more.cuts.size()) > ways.most_instants) return;
-    now = std::move(more);
-  }
 }
 
 }  // namespace neaptide::plan

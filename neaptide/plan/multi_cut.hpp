@@ -29,17 +29,12 @@ class MultiCut {
     std::size_t most_columns = 12'000;  // of one model
     int most_instants = 64;
     std::function<bool()> stop = [] { return false; };
-    /// Seconds that a solver of integer programmes may still take on models which the tree leaves open; 0: not asked.
-    std::function<double()> solver_seconds = [] { return 0.0; };
     /// Is shown the runs of a relaxed solution, which may hold too much; returns the best seconds known by then.
     std::function<Seconds(const std::vector<Compute>&)> improve;
   };
 
   /// A bound with its certificate; at least the floor. Ends once it reaches `known`, the seconds of the best plan.
   LowerBound prove(OpId first, Seconds known, const Ways& ways);
-
-  /// What only the solver vouches for, when it says more than the tree could prove.
-  const std::optional<LowerBound>& vouched() const { return vouched_; }
 
   /// How the last call went.
   int instants() const { return instants_; }
@@ -60,10 +55,8 @@ class MultiCut {
   Grown work_on(Stage* stage, int nodes_at_once, Seconds* known, const Ways& ways);
   std::vector<OpId> with(std::vector<OpId> cuts, const std::vector<OpId>& more) const;
   bool comparable(OpId op, const std::vector<OpId>& cuts) const;
-  void ask_solver(Grown now, Seconds known, const Ways& ways);
 
   CutsFrame frame_;
-  std::optional<LowerBound> vouched_;
   int instants_ = 0, nodes_ = 0;
   std::int64_t work_ = 0;
 };

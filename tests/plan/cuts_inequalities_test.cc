@@ -1,15 +1,18 @@
 // Inequalities that tighten the relaxation of several instants: every one is violated by the solution that it was found
-// for, and by no 0/1 solution, as the least value of its terms over all of these shows.
+// for, and by no 0/1 solution, as the least value of its terms over all of these shows. And what branches imply: no
+// solution has it otherwise.
 #include "neaptide/plan/cuts_inequalities.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <functional>
+#include <map>
 #include <random>
 
 #include "neaptide/milp/relaxation.hpp"
 #include "neaptide/milp/solve.hpp"
+#include "neaptide/plan/cuts_propagation.hpp"
 #include "neaptide/plan/planner.hpp"
 #include "tests/plan/random_problem.hpp"
 #include "tests/plan/tight.hpp"
@@ -123,6 +126,85 @@ TEST_F(Inequalities, WhateverIsRoundedHolds) {
     }
   });
   EXPECT_GT(n, 100);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+using Branches = std::vector<std::pair<int, char>>;
+
+bool has_solution(const CutsModel& model, const Branches& fixed) {
+  milp::Model all = model.relaxation();
+  for (milp::Column& c : all.columns) {
+    c.integer = true;
+    c.cost = 0;
+  }
+  for (const auto& [c, value] : fixed) {
+    all.columns[static_cast<std::size_t>(c)].lower = value;
+    all.columns[static_cast<std::size_t>(c)].upper = value;
+  }
+  return milp::solve(all, {}).outcome == milp::Outcome::kOptimal;
+}
+
+Branches random_branches(const CutsModel& model, std::mt19937_64* random, int n) {
+  std::map<int, char> out;
+  for (int i = 0; i < n; ++i) {
+    const auto c = static_cast<int>((*random)() % model.columns.size());
+    out[c] = static_cast<char>((*random)() % 4 != 0);
+  }
+  return {out.begin(), out.end()};
+}
+
+/// Whether the steps follow from the branches, row by row.
+bool follows(const CutsModel& model, const Branches& fixed, const std::vector<CutsImplied>& steps) {
+  std::map<int, char> value(fixed.begin(), fixed.end());
+  for (const CutsImplied& s : steps) {
+    const CutsRow& row = model.rows[static_cast<std::size_t>(s.row)];
+    if (s.column >= 0) value[s.column] = static_cast<char>(1 - s.value);
+    Wide most = 0;
+    for (const auto& [c, factor] : row.terms) {
+      const auto at = value.find(c);
+      most += at == value.end() ? std::max<std::int64_t>(factor, 0) : factor * at->second;
+    }
+    if (most >= row.least) return false;
+    if (s.column >= 0) value[s.column] = s.value;
+  }
+  return true;
+}
+
+TEST_F(Inequalities, WhatBranchesImplyNoSolutionHasOtherwise) {
+  int n_steps = 0, n_impossible = 0, n_trimmed = 0;
+  for_models(40, [&](const CutsModel& model, int seed) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+    CutsPropagation follow(model);
+    const std::vector<CutsImplied> given = follow.from({});
+    for (int attempt = 0; attempt < 6; ++attempt) {
+      const Branches fixed = random_branches(model, &random, 1 + attempt * 2);
+      const std::vector<CutsImplied> steps = follow.from(fixed);
+      EXPECT_TRUE(follows(model, fixed, steps)) << "seed " << seed;
+      if (steps.empty()) continue;
+      const CutsImplied last = steps.back();
+      if (last.column < 0) {
+        EXPECT_FALSE(has_solution(model, fixed)) << "seed " << seed;
+        ++n_impossible;
+      } else {
+        Branches otherwise = fixed;
+        otherwise.emplace_back(last.column, static_cast<char>(1 - last.value));
+        EXPECT_FALSE(has_solution(model, otherwise)) << "seed " << seed;
+        ++n_steps;
+      }
+      std::vector<char> wanted(model.columns.size(), 0);
+      if (last.column >= 0) wanted[static_cast<std::size_t>(last.column)] = 1;
+      const std::vector<CutsImplied> needed = follow.needed(steps, wanted);
+      EXPECT_TRUE(follows(model, fixed, needed)) << "seed " << seed;
+      ASSERT_FALSE(needed.empty());
+      EXPECT_EQ(needed.back(), last);
+      n_trimmed += needed.size() < steps.size() ? 1 : 0;
+    }
+    EXPECT_EQ(follow.from({}), given) << "seed " << seed;  // nothing stays decided
+  });
+  EXPECT_GT(n_steps, 50);
+  EXPECT_GT(n_impossible, 20);
+  EXPECT_GT(n_trimmed, 20);
 }
 
 }  // namespace

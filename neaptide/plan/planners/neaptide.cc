@@ -265,12 +265,12 @@ class Run {
     const tide::Sequence opening = best().best();
     const Seconds known = best().best_seconds();
     tide::Prover prover(problem_, model_, switches_, options_.seed);
-    prover.stop = [this] { return stopped(); };
-    // Whoever gives seconds wants them used: what the tree leaves open, a solver may look at.
+    // Whoever gives seconds wants them used.
     const bool timed = options_.effort == 0 && options_.time_limit < kLongestTimeLimit;
-    if (timed) prover.solver_seconds = [this] { return options_.time_limit * 0.9 - elapsed(); };
+    const Seconds until = options_.time_limit * (parallel() ? 0.7 : 0.5);
+    prover.stop = [this, timed, until] { return stopped() || (timed && elapsed() > until); };
     const auto work = [&] {
-      prover.run(known, timed ? ticks_ / 6 : ticks_);
+      prover.run(opening, known, ticks_);
       closed_ = prover.closed();
     };
     if (parallel()) {
@@ -283,7 +283,6 @@ class Run {
       if (!closed_) take_others();
     }
     bound_ = prover.bound();
-    vouched_ = prover.vouched();
     bound_seconds_ = bound_->seconds;
     for (auto& s : searches_) {
       if (prover.has_best()) s->offer(prover.best());
@@ -300,9 +299,6 @@ class Run {
     Plan plan = answer(problem_, steps_of(problem_, model_, answer_.actions.empty() ? best().best() : answer_));
     ensure(!plan.steps.empty(), "the search's schedule fits, but its steps do not");
     plan.lower_bound = bound_;
-    // A solver's word, unless a plan shows that it is wrong.
-    const bool believed = vouched_ && vouched_->seconds > bound_->seconds && vouched_->seconds < plan.cost.seconds;
-    if (believed) plan.lower_bound = vouched_;
     if (interrupted_.load()) plan.stopped_by = "interrupt";
     if (out_of_time_.load()) plan.stopped_by = "time";
     if (out_of_time_.load()) plan.status = Status::kTimeLimit;
@@ -377,7 +373,7 @@ class Run {
   Clock::time_point begin_;
   std::int64_t ticks_;
   std::vector<std::unique_ptr<Search>> searches_;
-  std::optional<LowerBound> bound_, vouched_;
+  std::optional<LowerBound> bound_;
   std::atomic<double> bound_seconds_{0};
   bool others_taken_ = false;
   tide::Sequence answer_;  // when it is known to be the best

@@ -14,11 +14,11 @@ namespace neaptide::plan::tide {
 namespace {
 
 constexpr double kSame = 1e-12;
-constexpr double kClearlyMore = 1e-4;
 constexpr std::int64_t kFlowPerTick = 2;         // arcs of flow work
 constexpr std::int64_t kSimplexPerTick = 4;      // iterations times columns
 constexpr std::int64_t kRepairTicksPerOp = 400;  // to make a suggestion fit
 constexpr int kSuggestions = 30;                 // that share the ticks, about
+constexpr std::int64_t kMostPerSuggestion = 3'000'000;
 constexpr std::size_t kMostPlacements = 12;      // per device
 
 }  // namespace
@@ -28,7 +28,8 @@ Prover::Prover(const Problem& problem, const Model& model, const Switches& switc
 
 bool Prover::closed() const { return bound_.seconds >= best_seconds_ * (1 - kSame); }
 
-void Prover::run(Seconds known, std::int64_t ticks) {
+void Prover::run(const Sequence& plan, Seconds known, std::int64_t ticks) {
+  given_ = plan;
   best_seconds_ = known;
   for (std::size_t d = 0; d < problem_.devices.size() && problem_.devices.size() > 1 && !closed() && !stop(); ++d)
     place_on(DeviceId(d), ticks);
@@ -49,7 +50,7 @@ void Prover::place_on(DeviceId device, std::int64_t ticks) {
   const auto& choices = place.choices();
   const std::size_t n = std::min(choices.size(), kMostPlacements);
   for (std::size_t i = 0; i < n && !closed() && !stop(); ++i) {  // the last ones are nearest to the best price
-    try_out(placed_steps(problem_, device, choices[choices.size() - 1 - i], switches_.order), ticks / kSuggestions);
+    try_out(placed_steps(problem_, device, choices[choices.size() - 1 - i], switches_.order), ticks);
   }
 }
 
@@ -62,26 +63,24 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   OpId first = single.best_op();
   if (const std::vector<OpId> list = single.promising(); !first.valid() && !list.empty()) first = list[0];
   if (!first.valid()) return;
+  improve(has_best() ? best_ : given_, bound_.seconds, ticks);  // the nearer the best plan is, the more a tree decides
+  if (closed()) return;
   MultiCut several(problem_, device, scope);
   MultiCut::Ways ways;
   ways.work = ticks * kSimplexPerTick;
   ways.stop = stop;
-  ways.solver_seconds = solver_seconds;
   ways.improve = [&](const std::vector<Compute>& runs) {
-    return try_out(std::vector<Step>(runs.begin(), runs.end()), ticks / kSuggestions);
+    return try_out(std::vector<Step>(runs.begin(), runs.end()), ticks);
   };
   keep(several.prove(first, best_seconds_, ways));
-  const auto& vouched = several.vouched();
-  if (vouched && vouched->seconds > bound_.seconds * (1 + kClearlyMore)) vouched_ = vouched;
   if (scope == BoundScope::kThisOrder || closed()) return;
   // In the given order the model says more. Its bound does not hold here, but the plans that it suggests do.
   MultiCut in_order(problem_, device, BoundScope::kThisOrder);
   ways.work /= 2;
-  ways.solver_seconds = [] { return 0.0; };
   in_order.prove(first, best_seconds_, ways);
 }
 
-// Makes a relaxed solution fit, and searches on around it until it costs no more than the bound.
+// Makes a relaxed solution fit, and searches on around it until it costs no more than the bound. `ticks`: of the run.
 Seconds Prover::try_out(const std::vector<Step>& steps, std::int64_t ticks) {
   Sequence suggested;
   try {
@@ -90,12 +89,17 @@ Seconds Prover::try_out(const std::vector<Step>& steps, std::int64_t ticks) {
     return best_seconds_;  // a relaxed solution need not be a legal schedule
   }
   if (!switches_.order && !first_runs_in_order(model_, suggested)) return best_seconds_;
-  Search search(model_, suggested, seed_, switches_);
+  return improve(suggested, std::nullopt, ticks);
+}
+
+// `floor`: seconds that end it; none: those of the plan as it is given.
+Seconds Prover::improve(const Sequence& plan, std::optional<Seconds> floor, std::int64_t ticks) {
+  Search search(model_, plan, seed_, switches_);
   search.stop = stop;
-  search.floor = search.current().seconds() * (1 + kSame);
+  search.floor = floor.value_or(search.current().seconds()) * (1 + kSame);
   const auto n = static_cast<std::int64_t>(problem_.ops.size());
   if (!search.make_feasible(kRepairTicksPerOp * n)) return best_seconds_;
-  search.improve(ticks, 0.05);
+  search.improve(std::min(ticks / kSuggestions, kMostPerSuggestion), 0.05);
   if (search.best_seconds() < best_seconds_ * (1 - kSame)) {
     best_seconds_ = search.best_seconds();
     best_ = search.best();

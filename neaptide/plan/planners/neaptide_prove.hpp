@@ -2,7 +2,7 @@
 // copy of everything, beside the searches.
 //
 //   tide::Prover prover(problem, model, switches, seed);
-//   prover.run(seconds_of_the_best_plan, ticks);
+//   prover.run(the_best_plan, seconds_of_it, ticks);
 //   prover.bound();  if (prover.has_best()) use(prover.best());
 #pragma once
 
@@ -18,13 +18,11 @@ class Prover {
   /// All must outlive it.
   Prover(const Problem& problem, const Model& model, const Switches& switches, std::uint64_t seed);
 
-  /// `known`: seconds of the best plan so far; reaching it, or a better one of its own, ends the work.
-  void run(Seconds known, std::int64_t ticks);
+  /// `plan`: the best so far, and its seconds; reaching these, or those of a better one of its own, ends the work.
+  void run(const Sequence& plan, Seconds known, std::int64_t ticks);
 
   /// Certified.
   const LowerBound& bound() const { return bound_; }
-  /// What only a solver vouches for, where that is clearly more. It closes nothing.
-  const std::optional<LowerBound>& vouched() const { return vouched_; }
   /// A plan cheaper than the known one.
   bool has_best() const { return !best_.actions.empty(); }
   const Sequence& best() const { return best_; }
@@ -33,22 +31,20 @@ class Prover {
   bool closed() const;
 
   std::function<bool()> stop = [] { return false; };
-  /// Seconds that a solver may take beyond the ticks, where its word is wanted; 0: not asked.
-  std::function<double()> solver_seconds = [] { return 0.0; };
 
  private:
   void keep(LowerBound b);
   void place_on(DeviceId device, std::int64_t ticks);
   void prove_on(DeviceId device, std::int64_t ticks);
   Seconds try_out(const std::vector<Step>& steps, std::int64_t ticks);
+  Seconds improve(const Sequence& plan, std::optional<Seconds> floor, std::int64_t ticks);
 
   const Problem& problem_;
   const Model& model_;
   const Switches& switches_;
   std::uint64_t seed_;
   LowerBound bound_;
-  std::optional<LowerBound> vouched_;
-  Sequence best_;
+  Sequence given_, best_;
   Seconds best_seconds_ = 0;  // of the known plan or a better one
 };
 
