@@ -43,7 +43,6 @@ class MultiCut {
 
  private:
   Wide target(Seconds known) const;
-  std::vector<Compute> runs_of(const CutsModel& model, const std::vector<char>& solution) const;
   struct Grown {
     std::vector<OpId> cuts;
     std::set<OpId> inside;

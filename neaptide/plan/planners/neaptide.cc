@@ -238,6 +238,8 @@ class Run {
   /// A round of every search at once; then the worse one takes over the better one's schedule. The first search goes
   /// on from there; the last one leaves for elsewhere where there is the time to come back.
   void improve_together(std::int64_t ticks, int round) {
+    // Now and then the last one keeps the order of what it has: fewer ways, so further along them.
+    if (switches_.order) searches_.back()->keep_order(round % 2 == 1);
     const auto wander = [&](Search& s, int k) {
       const double warmth = (&s == searches_[0].get() ? 0.1 : 0.2) * (round % 8 < 6 ? 1 : 0.1);
       if (switches_.shake && ticks >= kWanderTicksPerOp * n_ops(problem_) && k % 3 != 0) {
