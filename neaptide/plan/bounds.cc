@@ -9,6 +9,7 @@
 #include "neaptide/base/json.hpp"
 #include "neaptide/plan/cuts_frame.hpp"
 #include "neaptide/plan/min_cut.hpp"
+#include "neaptide/plan/possible.hpp"
 #include "neaptide/plan/simulate.hpp"
 
 namespace neaptide::plan {
@@ -20,10 +21,15 @@ std::string floor_certificate() {
   return j.dump();
 }
 
+struct WhatCanRun {
+  const Possible can;
+};
+
 }  // namespace
 
 LowerBound floor_bound(const Problem& problem) {
-  const Facts facts(problem);
+  const Possible can = possible_implementations(problem);
+  const Facts facts(can.problem);
   LowerBound b;
   b.seconds = seconds_down(facts.floor_units, facts.unit_log2);
   b.valid_for = BoundScope::kAnyOrder;
@@ -33,8 +39,12 @@ LowerBound floor_bound(const Problem& problem) {
 
 // One device, one scope. Nodes of the flow: 0 source, 1 sink, 2 + op, then one per value, then one maker per value that
 // has no maker or several.
-struct CutBounds::Frame : CutsFrame {
-  Frame(const Problem& p, DeviceId d, BoundScope s) : CutsFrame(p, d, s) { prepare(); }
+struct CutBounds::Frame : WhatCanRun, CutsFrame {
+  Frame(const Problem& p, DeviceId d, BoundScope s)
+      : WhatCanRun{possible_implementations(p)}, CutsFrame(can.problem, d, s), given(p) {
+    prepare();
+  }
+  const Problem& given;
 
   enum class Side { kBefore, kAfter, kEither };
   struct Arcs {  // of one network; -1: not there
@@ -356,7 +366,7 @@ std::int64_t CutBounds::work() const { return f_->flow.work(); }
 // Where the load without recomputation is above the budget, or one step alone takes more than half of it.
 std::vector<OpId> CutBounds::promising() const {
   const Frame& f = *f_;
-  const Problem& p = f.problem;
+  const Problem& p = f.given;
   const std::vector<Step> steps = keep_all_steps(p);
   const Simulation sim = simulate(p, steps);
   const Bytes budget = *p.devices[f.device].budget;

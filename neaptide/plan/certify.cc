@@ -39,15 +39,29 @@ Problem energies(Problem p) {
   return p;
 }
 
+/// Without what cannot run under the budget that the certificate is about: the problem's own, or a larger one.
+Problem runnable(Problem p, const JsonReader& certificate) {
+  const auto own = p.devices;
+  for (std::size_t d = 0; d < p.devices.size() && certificate.has("budget"); ++d) {
+    Device& device = p.devices[DeviceId(d)];
+    if (device.budget && device.name == certificate.string("device"))
+      device.budget = std::max<Bytes>(*device.budget, certificate.integer("budget", 0));
+  }
+  Problem out = certificate::without_impossible(p);
+  out.devices = own;
+  return out;
+}
+
 }  // namespace
 
 Certified certify(const Problem& given, const LowerBound& bound, Objective objective) {
   Certified result;
   try {
-    const Problem problem = objective == Objective::kEnergy ? energies(given) : given;
     const Json j = parse_json(bound.certificate, "certificate");
     const JsonReader r(j, "certificate");
     const std::string kind = r.string("kind");
+    Problem problem = objective == Objective::kEnergy ? energies(given) : given;
+    if (kind != "overlap") problem = runnable(std::move(problem), r);
     certificate::require(objective != Objective::kOverlap || kind == "overlap" || problem.devices.size() == 1,
                          "it is about serial seconds, which may be above overlapped ones");
     int unit = fine_unit(problem);

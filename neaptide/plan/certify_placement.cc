@@ -83,7 +83,7 @@ class PlacementChecker : public View {
     std::optional<Bytes> least;
     const auto& impls = p_.ops[OpId(*tau_)].impls;
     for (std::size_t i = 0; i < impls.size(); ++i) {
-      if (impls[i].device == device_ && can_run(impls[i])) least = std::min(least.value_or(INT64_MAX), extra(*tau_, i));
+      if (impls[i].device == device_ && can_run_(impls[i])) least = std::min(least.value_or(INT64_MAX), extra(*tau_, i));
     }
     Bytes sum = least.value_or(0);
     for (const Value& v : here_[*tau_].reads) sum += size(v);
@@ -107,30 +107,11 @@ class PlacementChecker : public View {
     return p_.ops[OpId(*m)].once ? price : std::min(price, limit(here_[*m].least));
   }
 
-  /// Whether the step fits on an otherwise empty device.
-  bool can_run(const Impl& i) const {
-    const auto& budget = p_.devices[i.device].budget;
-    if (!budget) return true;
-    Bytes sum = p_.rounded(i.workspace, i.device);
-    std::set<BufferId> there(i.reads.begin(), i.reads.end());
-    there.insert(i.writes.begin(), i.writes.end());
-    for (std::size_t b = 0; b < p_.buffers.size(); ++b) {
-      const Buffer& buffer = p_.buffers[BufferId(b)];
-      if (buffer.home == i.device && !buffer.pageable) there.insert(BufferId(b));
-    }
-    for (const BufferId b : there) {
-      const bool reuses =
-          std::any_of(i.in_place.begin(), i.in_place.end(), [&](const InPlace& pair) { return pair.out == b; });
-      if (!reuses) sum += p_.size_on(b, i.device);
-    }
-    return sum <= *budget;
-  }
-
   Side side(std::size_t op, bool on_device) const {
     Side out;
     const auto& impls = p_.ops[OpId(op)].impls;
     for (std::size_t k = 0; k < impls.size(); ++k) {
-      if ((impls[k].device == device_) != on_device || !can_run(impls[k])) continue;
+      if ((impls[k].device == device_) != on_device || !can_run_(impls[k])) continue;
       std::set<Value> reads;
       for (std::size_t n = 0; n < impls[k].reads.size(); ++n) {
         const int version = versions_.read[op][k][n];
@@ -259,6 +240,7 @@ class PlacementChecker : public View {
     }
   }
 
+  const RunsAlone can_run_{p_};
   std::vector<Side> here_, elsewhere_;
   std::int64_t step_ = 1, mu_ = 0;
   std::optional<std::size_t> tau_;

@@ -11,6 +11,70 @@ Value value_of(const JsonReader& r) {
   return {static_cast<int>(parts[0].integer(0)), static_cast<int>(parts[1].integer(0))};
 }
 
+RunsAlone::RunsAlone(const Problem& p) : p_(p) {
+  for (std::size_t d = 0; d < p.devices.size(); ++d) {
+    left_.push_back(p.devices[DeviceId(d)].budget);
+    for (std::size_t b = 0; b < p.buffers.size() && left_[d]; ++b) {
+      if (stays(BufferId(b), DeviceId(d))) *left_[d] -= p.size_on(BufferId(b), DeviceId(d));
+    }
+  }
+}
+
+bool RunsAlone::stays(BufferId b, DeviceId d) const { return p_.buffers[b].home == d && !p_.buffers[b].pageable; }
+
+bool RunsAlone::operator()(const Impl& i) const {
+  const auto& left = left_[i.device.index()];
+  if (!left) return true;
+  Bytes sum = p_.rounded(i.workspace, i.device);
+  std::set<BufferId> there(i.reads.begin(), i.reads.end());
+  there.insert(i.writes.begin(), i.writes.end());
+  for (const BufferId b : there) {
+    const bool reuses =
+        std::any_of(i.in_place.begin(), i.in_place.end(), [&](const InPlace& pair) { return pair.out == b; });
+    if (!reuses && !stays(b, i.device)) sum += p_.size_on(b, i.device);
+  }
+  return sum <= *left;
+}
+
+namespace {
+
+std::set<BufferId> makeable(const Problem& p) {
+  std::set<BufferId> out;
+  for (std::size_t b = 0; b < p.buffers.size(); ++b) {
+    if (p.buffers[BufferId(b)].home) out.insert(BufferId(b));
+  }
+  for (const Op& op : p.ops) {
+    for (const Impl& i : op.impls) out.insert(i.writes.begin(), i.writes.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+Problem without_impossible(const Problem& p) {
+  Problem left = p;
+  const RunsAlone can_run(p);
+  for (std::size_t before = 1, after = 0; before != after;) {
+    const std::set<BufferId> there = makeable(left);
+    before = after = 0;
+    for (std::size_t o = 0; o < left.ops.size(); ++o) {
+      auto& impls = left.ops[OpId(o)].impls;
+      before += impls.size();
+      std::erase_if(impls, [&](const Impl& i) {
+        const auto made = [&](BufferId b) { return there.count(b) > 0; };
+        return !can_run(i) || !std::all_of(i.reads.begin(), i.reads.end(), made);
+      });
+      after += impls.size();
+      if (impls.empty()) return p;
+    }
+  }
+  const std::set<BufferId> there = makeable(left);
+  for (std::size_t b = 0; b < left.buffers.size(); ++b) {
+    if (left.buffers[BufferId(b)].keep && there.count(BufferId(b)) == 0) return p;
+  }
+  return left;
+}
+
 View::View(const Problem& p, int unit_log2) : p_(p), unit_log2_(unit_log2), versions_(versions(p)) {
   gather();
   mark_necessary();

@@ -40,6 +40,22 @@ inline void require(bool condition, const char* what) {
 /// A value in JSON: [buffer, version].
 Value value_of(const JsonReader& r);
 
+/// Whether a step fits on its device with nothing but the homes that never leave.
+class RunsAlone {
+ public:
+  explicit RunsAlone(const Problem& p);
+  bool operator()(const Impl& i) const;
+
+ private:
+  bool stays(BufferId b, DeviceId d) const;
+  const Problem& p_;
+  std::vector<std::optional<Bytes>> left_;  // by device
+};
+
+/// The problem without implementations that cannot run: alone they exceed their device's budget, or nothing makes what
+/// they read. As it is where an op would have none left, or something kept would not be made.
+Problem without_impossible(const Problem& p);
+
 class View {
  public:
   View(const Problem& p, int unit_log2);

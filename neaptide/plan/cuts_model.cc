@@ -154,13 +154,15 @@ void CutsModel::add_columns() {
   }
 }
 
-// Whether the value certainly appears in the interval, or was certainly held at the instant before it.
+// Whether the value certainly appears in the interval, or was certainly held at the instant before it. A run counts as
+// one by what stands for its implementation, which may write more.
 bool CutsModel::made_anyway(int v, int j) const {
   for (const OpId m : frame.facts.values[v].makers) {
     const auto& range = first[m.index()];
     if (!frame.facts.necessary[m.index()] || range[0] != j || range[1] != j) continue;
+    const auto& stands = frame.stands_for[m.index()];
     const auto& writes = frame.impl_writes[m.index()];
-    if (std::all_of(writes.begin(), writes.end(), [&](const auto& list) { return has(list, v); })) return true;
+    if (std::all_of(stands.begin(), stands.end(), [&](int i) { return has(writes[i], v); })) return true;
   }
   const OpId tau = cuts[j - 1];
   const auto& writes = frame.impl_writes[tau.index()];

@@ -9,13 +9,12 @@
 namespace neaptide::plan {
 namespace {
 
-Bytes fixed_bytes(const Problem& p, DeviceId d) {
-  Bytes sum = 0;
-  for (std::size_t i = 0; i < p.buffers.size(); ++i) {
-    const Buffer& b = p.buffers[BufferId(i)];
-    if (b.home == d && !b.pageable) sum += p.size_on(BufferId(i), d);
-  }
-  return sum;
+/// What it reads and writes, less what takes a block over.
+std::set<BufferId> held_by(const Impl& impl) {
+  std::set<BufferId> held(impl.reads.begin(), impl.reads.end());
+  held.insert(impl.writes.begin(), impl.writes.end());
+  for (const InPlace& pair : impl.in_place) held.erase(pair.out);
+  return held;
 }
 
 void largest_first(const Problem& p, std::vector<BufferId>& list) {
@@ -33,6 +32,24 @@ std::vector<BufferId> always_read(const Op& op) {
 }
 
 }  // namespace
+
+Bytes fixed_bytes(const Problem& p, DeviceId d) {
+  Bytes sum = 0;
+  for (std::size_t i = 0; i < p.buffers.size(); ++i) {
+    const Buffer& b = p.buffers[BufferId(i)];
+    if (b.home == d && !b.pageable) sum += p.size_on(BufferId(i), d);
+  }
+  return sum;
+}
+
+Bytes own_bytes(const Problem& p, const Impl& impl) {
+  Bytes sum = p.rounded(impl.workspace, impl.device);
+  for (const BufferId b : held_by(impl)) {
+    const bool fixed = p.buffers[b].home == impl.device && !p.buffers[b].pageable;
+    if (!fixed) sum += p.size_on(b, impl.device);
+  }
+  return sum;
+}
 
 IdVector<OpTag, bool> necessary_ops(const Problem& problem) {
   std::vector<std::set<OpId>> writers(problem.buffers.size());
@@ -80,15 +97,9 @@ Seconds cheapest_seconds(const Problem& problem) {
 Forced working_set(const Problem& problem, OpId op, const Impl& impl) {
   Forced f;
   f.op = op;
-  std::set<BufferId> held(impl.reads.begin(), impl.reads.end());
-  held.insert(impl.writes.begin(), impl.writes.end());
-  for (const InPlace& pair : impl.in_place) held.erase(pair.out);
-  f.bytes = fixed_bytes(problem, impl.device) + problem.rounded(impl.workspace, impl.device);
-  for (BufferId b : held) {
-    f.buffers.push_back(b);
-    const bool fixed = problem.buffers[b].home == impl.device && !problem.buffers[b].pageable;
-    if (!fixed) f.bytes += problem.size_on(b, impl.device);
-  }
+  f.bytes = fixed_bytes(problem, impl.device) + own_bytes(problem, impl);
+  const std::set<BufferId> held = held_by(impl);
+  f.buffers.assign(held.begin(), held.end());
   largest_first(problem, f.buffers);
   return f;
 }

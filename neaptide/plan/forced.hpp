@@ -18,6 +18,11 @@ IdVector<OpTag, bool> necessary_ops(const Problem& problem);
 /// Every necessary op once with its fastest implementation: a lower bound of the serial cost, valid for any order.
 Seconds cheapest_seconds(const Problem& problem);
 
+/// Bytes of the homes that never leave the device.
+Bytes fixed_bytes(const Problem& problem, DeviceId device);
+/// Bytes that the implementation needs beside these: reads, writes that take over no block, workspace.
+Bytes own_bytes(const Problem& problem, const Impl& impl);
+
 /// The working set of an implementation: the fixed homes of its device, its reads and writes, its workspace.
 struct Forced {
   Bytes bytes = 0;

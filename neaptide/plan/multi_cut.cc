@@ -93,7 +93,19 @@ MultiCut::Grown MultiCut::grow(const std::vector<Compute>& runs, const Grown& no
     out = std::move(tried);
     taken.push_back(o.op);
   }
+  if (out == now) out.cuts = with_beginning(std::move(out.cuts));
   return out;
+}
+
+// Before the first instant the model does not choose implementations. Where there is a choice, the earliest op that may
+// becomes an instant.
+std::vector<OpId> MultiCut::with_beginning(std::vector<OpId> cuts) const {
+  for (const OpId op : frame_.problem.order) {
+    const bool before = op != cuts.front() && !frame_.before(cuts.front(), op);
+    if (before && frame_.may_cut(op) && comparable(op, cuts)) return with(std::move(cuts), {op});
+    if (frame_.before(cuts.front(), op)) break;
+  }
+  return cuts;
 }
 
 struct MultiCut::Stage {
@@ -131,7 +143,7 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
     }
     const std::vector<Compute> runs = play_back(stage->model, *solution);
     const Wide wanted = target(*known);
-    if (ways.improve && !runs.empty()) *known = std::min(*known, ways.improve(runs));
+    if (ways.improve && !runs.empty()) *known = std::min(*known, ways.improve(can_.original(runs)));
     Grown more = grow(runs, stage->at);
     if (more != stage->at || target(*known) >= wanted) return more;  // else: a better plan, and the tree goes on
   }

@@ -16,13 +16,16 @@
 #include "neaptide/plan/cuts_model.hpp"
 #include "neaptide/plan/cuts_tree.hpp"
 #include "neaptide/plan/plan.hpp"
+#include "neaptide/plan/possible.hpp"
 
 namespace neaptide::plan {
 
 class MultiCut {
  public:
   /// The problem must be sound and outlive this; the device needs a budget.
-  MultiCut(const Problem& problem, DeviceId device, BoundScope scope) : frame_(problem, device, scope) {}
+  MultiCut(const Problem& problem, DeviceId device, BoundScope scope)
+      : can_(possible_implementations(problem)), frame_(can_.problem, device, scope) {}
+  MultiCut(const MultiCut&) = delete;
 
   struct Ways {
     std::int64_t work = 20'000'000;     // see CutsTree::run; all together
@@ -53,9 +56,11 @@ class MultiCut {
   struct Stage;  // a model and its tree
   Grown work_on(Stage* stage, int nodes_at_once, Seconds* known, const Ways& ways);
   std::vector<OpId> with(std::vector<OpId> cuts, const std::vector<OpId>& more) const;
+  std::vector<OpId> with_beginning(std::vector<OpId> cuts) const;
   bool comparable(OpId op, const std::vector<OpId>& cuts) const;
 
-  CutsFrame frame_;
+  const Possible can_;
+  const CutsFrame frame_;
   int instants_ = 0, nodes_ = 0;
   std::int64_t work_ = 0;
 };

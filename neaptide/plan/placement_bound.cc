@@ -13,6 +13,7 @@
 #include "neaptide/plan/cuts_frame.hpp"
 #include "neaptide/plan/forced.hpp"
 #include "neaptide/plan/min_cut.hpp"
+#include "neaptide/plan/possible.hpp"
 
 namespace neaptide::plan {
 namespace {
@@ -85,6 +86,7 @@ struct PlacementBound::Network {
   std::array<int, 2> maker(int v) const;
   Seconds bound(Wide units) const { return seconds_down(units, unit_log2); }
 
+  const Possible can;
   const Problem& problem;
   CutsFrame frame;
   const Facts& facts;
@@ -109,8 +111,9 @@ struct PlacementBound::Network {
 };
 
 PlacementBound::Network::Network(const Problem& p, DeviceId d)
-    : problem(p),
-      frame(p, d, BoundScope::kAnyOrder),
+    : can(possible_implementations(p)),
+      problem(can.problem),
+      frame(problem, d, BoundScope::kAnyOrder),
       facts(frame.facts),
       device(d),
       n_ops(static_cast<int>(p.ops.size())),

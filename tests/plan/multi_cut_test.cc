@@ -172,6 +172,48 @@ TEST_F(Several, NoDigitCanBeChangedToProveMore) {
   EXPECT_EQ(kinds, (std::set<std::string>{"cheaper", "cut", "rounded"}));
 }
 
+// An implementation that is no dearer and writes more stands for another one: what only it writes may be there too. Here
+// the small s is kept in the place of y, at no cost.
+TEST_F(Several, WhatOnlyARepresentativeWritesIsMade) {
+  Problem p;
+  p.name = "saving";
+  p.devices.push_back({"d", Bytes{20}, 1});
+  const auto buffer = [&](const char* name, Bytes bytes) {
+    return p.buffers.push_back({name, bytes, std::nullopt, false, false});
+  };
+  const BufferId x = buffer("x", 1), y = buffer("y", 10), s = buffer("s", 1), z = buffer("z", 6), w = buffer("w", 2);
+  const auto impl = [](const char* name, std::vector<BufferId> reads, std::vector<BufferId> writes) {
+    Impl i;
+    i.name = name;
+    i.device = DeviceId(0);
+    i.seconds = 1;
+    i.reads = std::move(reads);
+    i.writes = std::move(writes);
+    return i;
+  };
+  const auto add = [&](const char* name, bool once, std::vector<Impl> impls) {
+    p.order.push_back(p.ops.push_back({name, once, std::move(impls)}));
+    return p.order.back();
+  };
+  const OpId first = add("begin", false, {impl("i", {}, {x})});
+  add("a", false, {impl("lean", {x}, {y}), impl("saving", {x}, {y, s})});
+  add("b", false, {impl("i", {y}, {z})});
+  Impl roomy = impl("i", {z}, {w});
+  roomy.workspace = 10;
+  const OpId tight = add("c", false, {roomy});
+  add("end", true, {impl("from y", {y, w}, {}), impl("from s", {s, w}, {})});
+  ASSERT_EQ(check(p), std::vector<std::string>{});
+  const Plan best = make_plan(p, "exhaustive", {});
+  ASSERT_EQ(best.cost.seconds, 5);
+  const CutsFrame frame(p, DeviceId(0), BoundScope::kThisOrder);
+  const CutsModel model(frame, {first, tight}, {});
+  CutsTree tree(model);
+  EXPECT_NE(tree.run(frame.facts.floor_units + frame.facts.units(1), 1'000'000, [] { return false; }),
+            CutsTree::End::kReached);
+  EXPECT_EQ(tree.bound(), frame.facts.floor_units);
+  EXPECT_EQ(make_plan(p, "neaptide", {}).status, Status::kOptimal);
+}
+
 TEST_F(Several, APathIsOnlyBelievedWhereItLeads) {
   const Problem free = training_step(6);
   const Problem p = with_budget(free, simulate(free, keep_all_steps(free)).peak[DeviceId(0)] * 6 / 10);

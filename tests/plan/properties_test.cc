@@ -271,7 +271,7 @@ TEST(Properties, EitherProvedOrStoppedBySomething) {
 
 TEST(Properties, TheProgressCallbackEndsTheSearch) {
   int n_interrupted = 0;
-  for_all(n_problems(4), [&](const Problem& p, const Options& given, int seed) {
+  for_all(n_problems(20), [&](const Problem& p, const Options& given, int seed) {
     Options o = given;
     Seconds best = std::numeric_limits<double>::infinity(), bound = 0;
     int calls = 0;

@@ -47,6 +47,13 @@ class Reader {
         if (held_[m_.cell(static_cast<int>(v), d)] != 0) out_.ends[v] = d;
       }
     }
+    std::vector<int> n_runs(m_.problem->ops.size(), 0);
+    for (const int a : out_.actions) {
+      if (m_.actions[a].op >= 0) ++n_runs[m_.actions[a].op];
+    }
+    for (std::size_t o = 0; o < n_runs.size(); ++o) {
+      if (m_.problem->ops[OpId(o)].once && n_runs[o] != 1) refuse("does not run once what must run once");
+    }
     if (!Schedule(m_, out_).sound()) refuse("reads a value that is not there, or lacks one that must be kept");
     return std::move(out_);
   }
