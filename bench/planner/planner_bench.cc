@@ -4,8 +4,9 @@
 //   bench_planner [GROUP ...] [--time-limit SECONDS] [--effort TICKS] [--threads N] [--order kept|free]
 //
 // Groups: chains checkmate dtr max-batch minimalloc monet mxnet placement transformers; none named: all. The limits are
-// per row. First runs keep the order of the file where the references do, unless said. Reads ../shared/instances beside the repository, or $NEAPTIDE_SHARED/instances, and skips what is absent.
-// Overheads are percent of the time without recomputation (keep-all); "first" is the time until the first plan.
+// per row. First runs keep the order of the file where the references do, unless said. Reads ../shared/instances beside
+// the repository, or $NEAPTIDE_SHARED/instances, and skips what is absent. Overheads are percent of the time without
+// recomputation (keep-all); "first" is the time until the first plan.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -20,7 +20,7 @@ struct Settings {
   std::int64_t effort = 0;                                       // ticks per row
   int threads = 2;
   std::optional<bool> keep_order;  // of first runs; none: as the references of the group do
-  std::string shared;  // folder of the public instances, with a slash at the end
+  std::string shared;              // folder of the public instances, with a slash at the end
 
   /// A file of that folder; nothing, and a line that says so, when it is absent.
   std::optional<std::string> file(const std::string& name) const;

@@ -281,9 +281,8 @@ Seconds CutsRows::seconds(std::size_t o, int impl) const {
 /// Whether a read in interval j certainly finds the value: no row may claim that it needs anything.
 bool CutsRows::made_anyway(const Value& v, int j) const {
   for (const std::size_t m : makers_.at(v)) {
-    const bool by_all = std::all_of(stands_[m].begin(), stands_[m].end(), [&](int by) {
-      return writes_[m][static_cast<std::size_t>(by)].count(v) > 0;
-    });
+    const bool by_all = std::all_of(stands_[m].begin(), stands_[m].end(),
+                                    [&](int by) { return writes_[m][static_cast<std::size_t>(by)].count(v) > 0; });
     if (definite(m) && first_[m].first == j && by_all) return true;
   }
   const std::size_t tau = cuts_[j - 1];

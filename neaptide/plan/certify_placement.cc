@@ -83,7 +83,8 @@ class PlacementChecker : public View {
     std::optional<Bytes> least;
     const auto& impls = p_.ops[OpId(*tau_)].impls;
     for (std::size_t i = 0; i < impls.size(); ++i) {
-      if (impls[i].device == device_ && can_run_(impls[i])) least = std::min(least.value_or(INT64_MAX), extra(*tau_, i));
+      if (impls[i].device == device_ && can_run_(impls[i]))
+        least = std::min(least.value_or(INT64_MAX), extra(*tau_, i));
     }
     Bytes sum = least.value_or(0);
     for (const Value& v : here_[*tau_].reads) sum += size(v);

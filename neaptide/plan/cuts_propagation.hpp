@@ -28,7 +28,8 @@ class CutsPropagation {
   void add(const CutsInequality& inequality);
   /// In sequence, beginning with what needs no decision; ends at the first row that nothing meets.
   std::vector<CutsImplied> from(const std::vector<std::pair<int, char>>& decided);
-  /// Those steps that decide one of the columns `wanted`, that find a row which nothing meets, or that such ones rest on.
+  /// Those steps that decide one of the columns `wanted`, that find a row which nothing meets, or that such ones rest
+  /// on.
   std::vector<CutsImplied> needed(const std::vector<CutsImplied>& steps, std::vector<char> wanted) const;
 
  private:

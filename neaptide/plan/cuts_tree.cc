@@ -19,7 +19,7 @@ constexpr int kTriesNearRoot = 4, kTriesBelow = 2, kNearRoot = 6;
 constexpr std::int64_t kMostDiveIterations = 10'000;
 constexpr double kMostMultiplier = 1e18;
 constexpr std::int64_t kWorkPerKept = 1000;  // of the work allowed: what a certificate may hold grows with it
-constexpr Wide kLeastShare = 50;  // part of what is left to decide that a term of CutsCheaper takes
+constexpr Wide kLeastShare = 50;             // part of what is left to decide that a term of CutsCheaper takes
 constexpr Wide kMostFactor = Wide{1} << 60;
 constexpr std::int64_t kLeastKept = 20'000, kMostKept = 300'000;  // multipliers in all leaves
 
@@ -133,8 +133,7 @@ void CutsTree::keep_cheaper() {
     const Wide factor = left[c] >> step_log2;
     if (factor < -kMostFactor) return;
     if (factor < 0 || factor * kLeastShare > spare)
-      out.terms.emplace_back(static_cast<int>(c),
-                             -static_cast<std::int64_t>(std::min(factor, kMostFactor)));
+      out.terms.emplace_back(static_cast<int>(c), -static_cast<std::int64_t>(std::min(factor, kMostFactor)));
   }
   follow_.add(out);
   inequalities_.push_back(std::move(out));

@@ -1,7 +1,8 @@
 // Branch and bound on a CutsModel. Relaxations come from the solver in floating point; every bound is then recomputed
 // from the rounded multipliers in exact integers, so that nobody has to trust the solver: for multipliers y >= 0 of
 // rows a x >= b, every 0/1 solution costs at least  sum y b + sum over columns of min(0, cost - sum y a). What a leaf's
-// branches imply counts as decided there (cuts_propagation.hpp), also by the target: of what costs more nothing is said.
+// branches imply counts as decided there (cuts_propagation.hpp), also by the target: of what costs more nothing is
+// said.
 //
 //   CutsTree tree(model);
 //   tree.run(target, work, stop);        // target, bound: units, floor included
@@ -100,10 +101,10 @@ class CutsTree {
   std::vector<char> now_;  // by column: 2 free, 0 or 1 fixed in lp_
   std::vector<char> relaxed_;
   std::vector<CutsInequality> inequalities_;
-  std::vector<int> live_;      // of these: in the relaxation, after the model's rows
+  std::vector<int> live_;  // of these: in the relaxation, after the model's rows
   Wide than_ = Wide{1} << 62;
   Leaf root_;
-  Wide cheaper_than_ = 0;  // of the last CutsCheaper; 0: none
+  Wide cheaper_than_ = 0;      // of the last CutsCheaper; 0: none
   std::vector<int> room_row_;  // by instant
   int price_log2_ = 0;
   int n_nodes_ = 0;

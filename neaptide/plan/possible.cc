@@ -50,7 +50,8 @@ Possible possible_implementations(const Problem& problem) {
         const Impl& impl = op.impls[i];
         const auto& left = room[impl.device.index()];
         const bool fits = !left || own_bytes(problem, impl) <= *left;
-        if (fits && std::all_of(impl.reads.begin(), impl.reads.end(), [&](BufferId b) { return there[b.index()] != 0; }))
+        if (fits &&
+            std::all_of(impl.reads.begin(), impl.reads.end(), [&](BufferId b) { return there[b.index()] != 0; }))
           continue;
         op.impls.erase(op.impls.begin() + static_cast<std::ptrdiff_t>(i));
         can.kept[o].erase(can.kept[o].begin() + static_cast<std::ptrdiff_t>(i));

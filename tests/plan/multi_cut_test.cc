@@ -128,8 +128,8 @@ TEST_F(Several, NothingForgedProvesMoreThanTheOptimum) {
   }
 }
 
-// Every digit in turn is another one: branches and what they imply, multipliers, rows, and what inequalities are derived
-// from. `known` is what the proof takes for the best plan: the optimum, or more than that.
+// Every digit in turn is another one: branches and what they imply, multipliers, rows, and what inequalities are
+// derived from. `known` is what the proof takes for the best plan: the optimum, or more than that.
 TEST_F(Several, NoDigitCanBeChangedToProveMore) {
   std::set<std::string> kinds;
   int n_refused = 0, n_implied = 0;
@@ -172,8 +172,8 @@ TEST_F(Several, NoDigitCanBeChangedToProveMore) {
   EXPECT_EQ(kinds, (std::set<std::string>{"cheaper", "cut", "rounded"}));
 }
 
-// An implementation that is no dearer and writes more stands for another one: what only it writes may be there too. Here
-// the small s is kept in the place of y, at no cost.
+// An implementation that is no dearer and writes more stands for another one: what only it writes may be there too.
+// Here the small s is kept in the place of y, at no cost.
 TEST_F(Several, WhatOnlyARepresentativeWritesIsMade) {
   Problem p;
   p.name = "saving";

@@ -19,7 +19,7 @@ constexpr std::int64_t kSimplexPerTick = 4;      // iterations times columns
 constexpr std::int64_t kRepairTicksPerOp = 400;  // to make a suggestion fit
 constexpr int kSuggestions = 30;                 // that share the ticks, about
 constexpr std::int64_t kMostPerSuggestion = 3'000'000;
-constexpr std::size_t kMostPlacements = 12;      // per device
+constexpr std::size_t kMostPlacements = 12;  // per device
 
 }  // namespace
 

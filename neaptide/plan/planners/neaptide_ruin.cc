@@ -144,8 +144,8 @@ bool Search::readers_give_way(int node, int action) {
         const Action& other = m_.actions[a];
         const bool reads_it = std::find(other.reads.begin(), other.reads.end(), cell) != other.reads.end();
         if (reads_it || other.device != m_.actions[now].device || other.writes != m_.actions[now].writes) continue;
-        const bool there = std::all_of(other.reads.begin(), other.reads.end(),
-                                       [&](int r) { return s_.supplier(r, reader) >= 0; });
+        const bool there =
+            std::all_of(other.reads.begin(), other.reads.end(), [&](int r) { return s_.supplier(r, reader) >= 0; });
         if (there && (best < 0 || other.seconds < m_.actions[best].seconds)) best = a;
       }
       if (best < 0) return false;
