@@ -209,8 +209,9 @@ void Search::prune(std::size_t mark) {
     return a != b ? a > b : x < y;
   });
   std::vector<int> kept;
-  for (const int node : nodes) {
-    if (!try_remove(node)) kept.push_back(node);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (ticks_ >= last_tick_ || ((i & 7) == 7 && stop())) return;  // what is needless may stay
+    if (!try_remove(nodes[i])) kept.push_back(nodes[i]);
   }
   if (!switches_.implementations) return;
   for (const int node : kept) {

@@ -9,7 +9,6 @@ namespace {
 
 constexpr double kBandDecisions = 10;
 constexpr double kTemperature = 0.4;  // of annealing, against the band
-constexpr int kLongestRepair = 100'000;
 constexpr int kMostRounds = 12;  // of attempts to fit
 
 /// About -log(u), by nothing that one machine could round otherwise than another.
@@ -88,7 +87,8 @@ void Search::shake(std::int64_t ticks) {
   const double share = random_.between(0.8, 1.0);
   for (Bytes& limit : limit_) limit = static_cast<Bytes>(share * static_cast<double>(limit));
   last_tick_ = ticks_ + ticks;
-  repair(1e300, kLongestRepair, random_.below(2) == 0);
+  const int n = static_cast<int>(s_.time().nodes().size());
+  repair(1e300, 100 + 6 * n, random_.below(2) == 0);
   limit_ = m_.limit;
   prune(mark);
   if (excess() > 0) s_.undo(mark);
