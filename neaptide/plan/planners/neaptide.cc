@@ -277,7 +277,8 @@ class Run {
     };
     if (parallel()) {
       auto other = std::async(std::launch::async, work);
-      take_others();
+      improve(*searches_[0], ticks_ / 15, 0.2);  // what is proved at once need not wait for the others
+      if (!stopped()) take_others();
       improve(*searches_[0], ticks_ * 4 / 10, 0.2);
       other.get();
     } else {
