@@ -35,6 +35,7 @@ constexpr std::int64_t kMostProbeTicks = 12'000'000;
 constexpr std::int64_t kRoundTicksPerOp = 20'000;
 constexpr std::int64_t kWanderTicksPerOp = 2'000;
 constexpr std::int64_t kSecondOpinionTicksPerOp = 1'000;  // for a first plan where there is another already
+constexpr int kPartsBeside = 30;                          // of a search beside the prover
 constexpr double kTicksPerSecond = 1e7;
 constexpr double kLongestTimeLimit = 1e6;  // longer ones are none
 constexpr double kSame = 1e-12;
@@ -279,7 +280,11 @@ class Run {
       auto other = std::async(std::launch::async, work);
       improve(*searches_[0], ticks_ / 15, 0.2);  // what is proved at once need not wait for the others
       if (!stopped()) take_others();
-      improve(*searches_[0], ticks_ * 4 / 10, 0.2);
+      const int n_parts = timed ? kPartsBeside : 1;  // a long time is no better spent on one cooling
+      for (int k = 0; k < n_parts && !closed_; ++k) {
+        if (k % 3 == 2) searches_[0]->shake(ticks_ / 10 / n_parts);
+        improve(*searches_[0], ticks_ * 4 / 10 / n_parts, 0.2);
+      }
       other.get();
     } else {
       work();
