@@ -63,8 +63,8 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   OpId first = single.best_op();
   if (const std::vector<OpId> list = single.promising(); !first.valid() && !list.empty()) first = list[0];
   if (!first.valid()) return;
-  improve(has_best() ? best_ : given_, bound_.seconds,
-          2 * ticks);  // the nearer the best plan is, the more a tree decides
+  // The nearer the best plan is, the more a tree decides.
+  improve(has_best() ? best_ : given_, bound_.seconds, 2 * ticks);
   if (closed()) return;
   MultiCut several(problem_, device, scope);
   MultiCut::Ways ways;

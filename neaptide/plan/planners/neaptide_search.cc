@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kBandDecisions = 10;
 constexpr double kTemperature = 0.4;  // of annealing, against the band
-constexpr int kMostRounds = 12;  // of attempts to fit
+constexpr int kMostRounds = 12;       // of attempts to fit
 
 /// About -log(u), by nothing that one machine could round otherwise than another.
 double exponential(double u) { return 8 / std::sqrt(std::sqrt(std::sqrt(u + 1e-9))) - 8; }
