@@ -182,22 +182,27 @@ class CutsChecker : public CutsRows {
 
   // ----- the tree
 
+  static bool bit(const JsonReader& r) {
+    const std::int64_t value = r.integer(0);
+    require(value <= 1, "one of its branches or steps is neither 0 nor 1");
+    return value == 1;
+  }
+
   Leaf read_leaf(const JsonReader& r) const {
     Leaf leaf;
     for (const JsonReader& f : r.items("fixed")) {
       const auto parts = f.items();
       require(parts.size() == 2, "one of its branches is not [column, value]");
-      const std::int64_t value = parts[1].integer(0);
-      require(value <= 1, "one of its branches is neither 0 nor 1");
-      leaf.fixed.emplace_back(named(parts[0]), value == 1);
+      leaf.fixed.emplace_back(named(parts[0]), bit(parts[1]));
     }
     require(leaf.fixed.size() <= kDeepestTree, "its tree is too deep");
     if (r.has("implied")) {
       for (const JsonReader& step : r.items("implied")) {
         const auto parts = step.items();
         require(parts.size() == 1 || parts.size() == 3, "one of its steps is not [row] or [row, column, value]");
-        const bool last = parts.size() == 1;
-        leaf.implied.push_back({row_number(parts[0]), last ? -1 : named(parts[1]), !last && parts[2].integer(0) == 1});
+        Implied implied{row_number(parts[0]), -1, false};
+        if (parts.size() == 3) implied = {implied.row, named(parts[1]), bit(parts[2])};
+        leaf.implied.push_back(implied);
       }
     }
     leaf.rows = read_multipliers(r.at("rows"), false);

@@ -1,6 +1,7 @@
 #include "neaptide/plan/possible.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "neaptide/plan/forced.hpp"
@@ -20,6 +21,16 @@ std::vector<char> available(const Possible& can) {
   return out;
 }
 
+/// Every implementation.
+Possible all_of(const Problem& problem) {
+  Possible out{problem, {}};
+  for (const Op& op : problem.ops) {
+    out.kept.emplace_back(op.impls.size());
+    std::iota(out.kept.back().begin(), out.kept.back().end(), 0);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Compute> Possible::original(std::vector<Compute> runs) const {
@@ -28,14 +39,7 @@ std::vector<Compute> Possible::original(std::vector<Compute> runs) const {
 }
 
 Possible possible_implementations(const Problem& problem) {
-  Possible can{problem, {}};
-  Possible whole{problem, {}};
-  for (const Op& op : problem.ops) {
-    std::vector<int> list;
-    for (std::size_t i = 0; i < op.impls.size(); ++i) list.push_back(static_cast<int>(i));
-    whole.kept.push_back(std::move(list));
-  }
-  can.kept = whole.kept;
+  Possible can = all_of(problem);
   std::vector<std::optional<Bytes>> room;  // by device
   for (std::size_t d = 0; d < problem.devices.size(); ++d) {
     room.push_back(problem.devices[DeviceId(d)].budget);
@@ -57,12 +61,12 @@ Possible possible_implementations(const Problem& problem) {
         can.kept[o].erase(can.kept[o].begin() + static_cast<std::ptrdiff_t>(i));
         grew = true;
       }
-      if (op.impls.empty()) return whole;
+      if (op.impls.empty()) return all_of(problem);
     }
   }
   const std::vector<char> there = available(can);
   for (std::size_t b = 0; b < there.size(); ++b) {
-    if (problem.buffers[BufferId(b)].keep && !there[b]) return whole;
+    if (problem.buffers[BufferId(b)].keep && !there[b]) return all_of(problem);
   }
   return can;
 }

@@ -14,6 +14,7 @@
 #include "neaptide/plan/planner.hpp"
 #include "neaptide/plan/simulate.hpp"
 #include "neaptide/plan/verify.hpp"
+#include "tests/plan/by_hand.hpp"
 #include "tests/plan/random_problem.hpp"
 
 namespace neaptide::plan {
@@ -138,20 +139,12 @@ TEST(Explain, TheNextFasterImplementationSaysWhatItNeeds) {
   p.devices.push_back({"d", 100, 1});
   for (const char* name : {"x", "saved", "y"}) p.buffers.push_back({name, 10, std::nullopt, false, false});
   p.buffers[BufferId(2)].keep = true;
-  const auto impl = [](const char* name, Seconds seconds, Bytes workspace, std::vector<int> reads,
-                       std::vector<int> writes) {
-    Impl i;
-    i.name = name;
-    i.device = DeviceId(0);
-    i.seconds = seconds;
-    i.workspace = workspace;
-    for (const int r : reads) i.reads.emplace_back(r);
-    for (const int w : writes) i.writes.emplace_back(w);
-    return i;
-  };
-  p.order.push_back(p.ops.push_back({"X", false, {impl("bare", 1, 0, {}, {0}), impl("saving", 1, 0, {}, {0, 1})}}));
+  p.order.push_back(
+      p.ops.push_back({"X", false, {by_hand("bare", 1, 0, {}, {0}), by_hand("saving", 1, 0, {}, {0, 1})}}));
   p.order.push_back(p.ops.push_back(
-      {"Y", true, {impl("slow", 9, 0, {0}, {2}), impl("big", 5, 95, {0}, {2}), impl("fastest", 2, 0, {0, 1}, {2})}}));
+      {"Y",
+       true,
+       {by_hand("slow", 9, 0, {0}, {2}), by_hand("big", 5, 95, {0}, {2}), by_hand("fastest", 2, 0, {0, 1}, {2})}}));
   Plan plan;
   plan.steps = {Compute{OpId(0), 0}, Compute{OpId(1), 0}, Free{BufferId(0), DeviceId(0)}};
   plan.budgets.push_back(100);

@@ -16,6 +16,7 @@
 #include "neaptide/plan/certify.hpp"
 #include "neaptide/plan/planner.hpp"
 #include "neaptide/plan/simulate.hpp"
+#include "tests/plan/by_hand.hpp"
 
 namespace neaptide::plan {
 namespace {
@@ -178,30 +179,19 @@ TEST_F(Several, WhatOnlyARepresentativeWritesIsMade) {
   Problem p;
   p.name = "saving";
   p.devices.push_back({"d", Bytes{20}, 1});
-  const auto buffer = [&](const char* name, Bytes bytes) {
-    return p.buffers.push_back({name, bytes, std::nullopt, false, false});
-  };
-  const BufferId x = buffer("x", 1), y = buffer("y", 10), s = buffer("s", 1), z = buffer("z", 6), w = buffer("w", 2);
-  const auto impl = [](const char* name, std::vector<BufferId> reads, std::vector<BufferId> writes) {
-    Impl i;
-    i.name = name;
-    i.device = DeviceId(0);
-    i.seconds = 1;
-    i.reads = std::move(reads);
-    i.writes = std::move(writes);
-    return i;
-  };
+  for (const auto& [name, bytes] :
+       std::initializer_list<std::pair<const char*, Bytes>>{{"x", 1}, {"y", 10}, {"s", 1}, {"z", 6}, {"w", 2}}) {
+    p.buffers.push_back({name, bytes, std::nullopt, false, false});
+  }
   const auto add = [&](const char* name, bool once, std::vector<Impl> impls) {
     p.order.push_back(p.ops.push_back({name, once, std::move(impls)}));
     return p.order.back();
   };
-  const OpId first = add("begin", false, {impl("i", {}, {x})});
-  add("a", false, {impl("lean", {x}, {y}), impl("saving", {x}, {y, s})});
-  add("b", false, {impl("i", {y}, {z})});
-  Impl roomy = impl("i", {z}, {w});
-  roomy.workspace = 10;
-  const OpId tight = add("c", false, {roomy});
-  add("end", true, {impl("from y", {y, w}, {}), impl("from s", {s, w}, {})});
+  const OpId first = add("begin", false, {by_hand("i", 1, 0, {}, {0})});
+  add("a", false, {by_hand("lean", 1, 0, {0}, {1}), by_hand("saving", 1, 0, {0}, {1, 2})});
+  add("b", false, {by_hand("i", 1, 0, {1}, {3})});
+  const OpId tight = add("c", false, {by_hand("i", 1, 10, {3}, {4})});
+  add("end", true, {by_hand("from y", 1, 0, {1, 4}, {}), by_hand("from s", 1, 0, {2, 4}, {})});
   ASSERT_EQ(check(p), std::vector<std::string>{});
   const Plan best = make_plan(p, "exhaustive", {});
   ASSERT_EQ(best.cost.seconds, 5);

@@ -6,6 +6,7 @@
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/certify.hpp"
 #include "neaptide/plan/planner.hpp"
+#include "tests/plan/by_hand.hpp"
 
 namespace neaptide::plan {
 namespace {
@@ -16,23 +17,13 @@ class Choices : public ::testing::Test {
   Choices() {
     p.name = "choices";
     p.devices.push_back({"d", std::nullopt, 1});
-    y = p.buffers.push_back({"y", 4, std::nullopt, false, false});
-    s = p.buffers.push_back({"s", 1, std::nullopt, false, false});
-    Op a{"a", false, {impl("slow", 5, 0, {}, {y}), impl("fast", 1, 10, {}, {y}), impl("saving", 2, 20, {}, {y, s})}};
-    Op end{"end", true, {impl("from y", 3, 0, {y}, {}), impl("from s", 1, 0, {s}, {})}};
+    p.buffers.push_back({"y", 4, std::nullopt, false, false});
+    p.buffers.push_back({"s", 1, std::nullopt, false, false});
+    Op a{"a",
+         false,
+         {by_hand("slow", 5, 0, {}, {0}), by_hand("fast", 1, 10, {}, {0}), by_hand("saving", 2, 20, {}, {0, 1})}};
+    Op end{"end", true, {by_hand("from y", 3, 0, {0}, {}), by_hand("from s", 1, 0, {1}, {})}};
     p.order = {p.ops.push_back(a), p.ops.push_back(end)};
-  }
-
-  static Impl impl(const char* name, Seconds seconds, Bytes workspace, std::vector<BufferId> reads,
-                   std::vector<BufferId> writes) {
-    Impl i;
-    i.name = name;
-    i.device = DeviceId(0);
-    i.seconds = seconds;
-    i.workspace = workspace;
-    i.reads = std::move(reads);
-    i.writes = std::move(writes);
-    return i;
   }
 
   Problem with(Bytes budget) {
@@ -41,7 +32,6 @@ class Choices : public ::testing::Test {
   }
 
   Problem p;
-  BufferId y, s;
 };
 
 using Kept = std::vector<std::vector<int>>;
@@ -55,7 +45,7 @@ TEST_F(Choices, GoWhereTheyExceedTheBudgetAlone) {
 
 TEST_F(Choices, AllStayWhereAnOpWouldHaveNone) {
   EXPECT_EQ(possible_implementations(with(3)).kept, (Kept{{0, 1, 2}, {0, 1}}));
-  p.buffers[s].keep = true;  // and where what must be kept would not be made
+  p.buffers[BufferId(1)].keep = true;  // and where what must be kept would not be made
   EXPECT_EQ(possible_implementations(with(14)).kept, (Kept{{0, 1, 2}, {0, 1}}));
 }
 

@@ -31,6 +31,7 @@ bool Prover::closed() const { return bound_.seconds >= best_seconds_ * (1 - kSam
 void Prover::run(const Sequence& plan, Seconds known, std::int64_t ticks) {
   given_ = plan;
   best_seconds_ = known;
+  share_ = std::min(ticks / kSuggestions, kMostPerSuggestion);
   for (std::size_t d = 0; d < problem_.devices.size() && problem_.devices.size() > 1 && !closed() && !stop(); ++d)
     place_on(DeviceId(d), ticks);
   for (std::size_t d = 0; d < problem_.devices.size() && !closed() && !stop(); ++d) {
@@ -50,7 +51,7 @@ void Prover::place_on(DeviceId device, std::int64_t ticks) {
   const auto& choices = place.choices();
   const std::size_t n = std::min(choices.size(), kMostPlacements);
   for (std::size_t i = 0; i < n && !closed() && !stop(); ++i) {  // the last ones are nearest to the best price
-    try_out(placed_steps(problem_, device, choices[choices.size() - 1 - i], switches_.order), ticks);
+    try_out(placed_steps(problem_, device, choices[choices.size() - 1 - i], switches_.order));
   }
 }
 
@@ -64,15 +65,13 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   if (const std::vector<OpId> list = single.promising(); !first.valid() && !list.empty()) first = list[0];
   if (!first.valid()) return;
   // The nearer the best plan is, the more a tree decides.
-  improve(has_best() ? best_ : given_, bound_.seconds, 2 * ticks);
+  improve(has_best() ? best_ : given_, bound_.seconds, 2 * share_);
   if (closed()) return;
   MultiCut several(problem_, device, scope);
   MultiCut::Ways ways;
   ways.work = ticks * kSimplexPerTick;
   ways.stop = stop;
-  ways.improve = [&](const std::vector<Compute>& runs) {
-    return try_out(std::vector<Step>(runs.begin(), runs.end()), ticks);
-  };
+  ways.improve = [&](const std::vector<Compute>& runs) { return try_out(std::vector<Step>(runs.begin(), runs.end())); };
   keep(several.prove(first, best_seconds_, ways));
   if (scope == BoundScope::kThisOrder || closed()) return;
   // In the given order the model says more. Its bound does not hold here, but the plans that it suggests do.
@@ -81,8 +80,8 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   in_order.prove(first, best_seconds_, ways);
 }
 
-// Makes a relaxed solution fit, and searches on around it until it costs no more than the bound. `ticks`: of the run.
-Seconds Prover::try_out(const std::vector<Step>& steps, std::int64_t ticks) {
+// Makes a relaxed solution fit, and searches on around it until it costs no more than the bound.
+Seconds Prover::try_out(const std::vector<Step>& steps) {
   Sequence suggested;
   try {
     suggested = sequence_of(model_, steps);
@@ -90,7 +89,7 @@ Seconds Prover::try_out(const std::vector<Step>& steps, std::int64_t ticks) {
     return best_seconds_;  // a relaxed solution need not be a legal schedule
   }
   if (!switches_.order && !first_runs_in_order(model_, suggested)) return best_seconds_;
-  return improve(suggested, std::nullopt, ticks);
+  return improve(suggested, std::nullopt, share_);
 }
 
 // `floor`: seconds that end it; none: those of the plan as it is given.
@@ -100,7 +99,7 @@ Seconds Prover::improve(const Sequence& plan, std::optional<Seconds> floor, std:
   search.floor = floor.value_or(search.current().seconds()) * (1 + kSame);
   const auto n = static_cast<std::int64_t>(problem_.ops.size());
   if (!search.make_feasible(kRepairTicksPerOp * n)) return best_seconds_;
-  search.improve(std::min(ticks / kSuggestions, kMostPerSuggestion), 0.05);
+  search.improve(ticks, 0.05);
   if (search.best_seconds() < best_seconds_ * (1 - kSame)) {
     best_seconds_ = search.best_seconds();
     best_ = search.best();

@@ -36,7 +36,7 @@ class Prover {
   void keep(LowerBound b);
   void place_on(DeviceId device, std::int64_t ticks);
   void prove_on(DeviceId device, std::int64_t ticks);
-  Seconds try_out(const std::vector<Step>& steps, std::int64_t ticks);
+  Seconds try_out(const std::vector<Step>& steps);
   Seconds improve(const Sequence& plan, std::optional<Seconds> floor, std::int64_t ticks);
 
   const Problem& problem_;
@@ -46,6 +46,7 @@ class Prover {
   LowerBound bound_;
   Sequence given_, best_;
   Seconds best_seconds_ = 0;  // of the known plan or a better one
+  std::int64_t share_ = 0;    // ticks for a suggestion
 };
 
 }  // namespace neaptide::plan::tide

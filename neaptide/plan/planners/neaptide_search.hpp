@@ -86,7 +86,7 @@ class Search {
   void improve(std::int64_t ticks, double warmth);
   /// Other decisions to go on from: what a tighter budget forces is kept where the real one allows it.
   void shake(std::int64_t ticks);
-  /// From now on first runs stay where they are, or may move; only where the switches let them.
+  /// From now on first runs stay where they are, or may move again. For a search whose switches leave the order free.
   void keep_order(bool keep) { switches_.order = !keep; }
   /// From the start again, by other decisions. False when nothing that fits was found.
   bool restart(std::int64_t ticks);
