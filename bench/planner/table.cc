@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
@@ -61,7 +62,9 @@ Table::Table(std::string name, std::string requirement) : name_(std::move(name))
 
 void Table::row(const Result& r, const Labels& labels, std::optional<bool> passed) {
   const auto show = [&](Seconds s) {
-    return labels.unit == Unit::kSeconds ? fmt::format("{:.6f}", s) : fmt::format("{:.4f}%", 100 * (s / r.base - 1));
+    if (labels.unit == Unit::kSeconds) return fmt::format("{:.6f}", s);
+    const double percent = 100 * (s / r.base - 1);
+    return fmt::format("{:.4f}%", std::abs(percent) < 5e-5 ? 0 : percent);  // no minus before a zero
   };
   if (!r.found()) {
     const bool proved = r.plan.infeasible->proved > *r.plan.budgets[r.plan.infeasible->device];
