@@ -253,6 +253,13 @@ bool CutsRows::exists(const Column& c) const {
       return has_back(c.value) && copy_out(c.value) > 0;
     case Column::kCarried:
       return true;
+    case Column::kBy: {
+      const auto o = static_cast<std::size_t>(c.a);
+      const int by = stands_[o][static_cast<std::size_t>(c.c)];
+      const std::vector<int> list = ways(o, by);
+      return c.b < static_cast<int>(cuts_.size()) && cuts_[c.b] != o && has_run(o, c.b, by) && list.size() > 1 &&
+             std::count(list.begin(), list.end(), c.c) == 1;
+    }
   }
   return false;
 }
@@ -264,6 +271,10 @@ Exact CutsRows::cost_of(const Column& c) const {
     const auto o = static_cast<std::size_t>(c.a);
     const bool in_floor = ops_[o].necessary && c.b <= first_[o].second && may_be_first(o, c.c);
     return units(seconds(o, c.c)) - (in_floor ? units(ops_[o].least_first) : Exact{0});
+  }
+  if (c.kind == Column::kBy) {
+    const auto o = static_cast<std::size_t>(c.a);
+    return units(seconds(o, c.c)) - units(seconds(o, stands_[o][static_cast<std::size_t>(c.c)]));
   }
   if (c.kind == Column::kFirst) {
     const std::size_t tau = cuts_[c.a];
@@ -338,8 +349,14 @@ CutsRows::Row CutsRows::room_row(int k) {
 
 /// Whether the value may lie there all through the interval that ends at instant k.
 bool CutsRows::may_carry(const Value& v, int k) const {
-  const auto possible = [&](int at) { return common_[cuts_[at]].count(v) == 1 || has_held(v, at); };
-  return k > 0 && possible(k - 1) && possible(k);
+  const auto possible = [&](int at) { return there(v, at, k) || has_held(v, at); };
+  if (k == 0 || !possible(k - 1) || !possible(k)) return false;
+  const auto& makers = makers_.at(v);  // a first run that is certain has no column
+  return std::none_of(makers.begin(), makers.end(), [&](std::size_t m) { return definite(m) && first_[m].first == k; });
+}
+/// Whether the value is certain to be there after instant `at` = k - 1, or until the instant `at` = k.
+bool CutsRows::there(const Value& v, int at, int k) const {
+  return common_[cuts_[at]].count(v) == 1 || (at < k && always_[cuts_[at]].count(v) == 1);
 }
 
 CutsRows::Row CutsRows::carry_row(const Value& v, int k) {
@@ -347,7 +364,7 @@ CutsRows::Row CutsRows::carry_row(const Value& v, int k) {
   Row row;
   row.least = -1;
   for (const int at : {k - 1, k}) {
-    if (common_[cuts_[at]].count(v)) {
+    if (there(v, at, k)) {
       row.least += 1;
     } else {
       add(Column{Column::kHeld, v, at}, -1, &row);
@@ -358,33 +375,70 @@ CutsRows::Row CutsRows::carry_row(const Value& v, int k) {
   return row;
 }
 
-Bytes CutsRows::working_set(std::size_t o, int impl) const {
-  std::optional<Bytes> least;
-  for (std::size_t i = 0; i < stands_[o].size(); ++i) {
-    if (stands_[o][i] != impl) continue;
-    const Impl& one = p_.ops[OpId(o)].impls[i];
-    Bytes sum = p_.rounded(one.workspace, device_);
-    for (const Value& v : writes_[o][i]) {
-      const BufferId b(v.first);
-      bool reuses = std::find(one.reads.begin(), one.reads.end(), b) != one.reads.end();
-      for (const InPlace& pair : one.in_place) reuses = reuses || pair.out == b;
-      if (!reuses) sum += size(v);
-    }
-    if (!least || sum < *least) least = sum;
+/// Workspace, and outputs that need blocks of their own.
+Bytes CutsRows::beside_reads(std::size_t o, int impl) const {
+  const Impl& one = p_.ops[OpId(o)].impls[static_cast<std::size_t>(impl)];
+  Bytes sum = p_.rounded(one.workspace, device_);
+  for (const Value& v : writes_[o][static_cast<std::size_t>(impl)]) {
+    const BufferId b(v.first);
+    bool reuses = std::find(one.reads.begin(), one.reads.end(), b) != one.reads.end();
+    for (const InPlace& pair : one.in_place) reuses = reuses || pair.out == b;
+    if (!reuses) sum += size(v);
   }
-  for (const Value& v : reads_[o][static_cast<std::size_t>(impl)]) *least += size(v);
-  return *least;
+  return sum;
+}
+
+/// Implementations that `impl` stands for, less those to which another of them is preferable in everything.
+std::vector<int> CutsRows::ways(std::size_t o, int impl) const {
+  std::vector<int> members, out;
+  for (int i = 0; i < static_cast<int>(stands_[o].size()); ++i) {
+    if (stands_[o][static_cast<std::size_t>(i)] == impl) members.push_back(i);
+  }
+  const auto reads = [&](int i) -> const std::set<Value>& { return reads_[o][static_cast<std::size_t>(i)]; };
+  const auto as_good = [&](int a, int b) {
+    return seconds(o, a) <= seconds(o, b) && beside_reads(o, a) <= beside_reads(o, b) &&
+           std::includes(reads(b).begin(), reads(b).end(), reads(a).begin(), reads(a).end());
+  };
+  for (const int i : members) {
+    const bool needless = std::any_of(members.begin(), members.end(), [&](int other) {
+      return other != i && as_good(other, i) && (other < i || !as_good(i, other));
+    });
+    if (!needless) out.push_back(i);
+  }
+  return out;
+}
+
+/// What runs in the interval runs in one of the ways.
+CutsRows::Row CutsRows::by_row(std::size_t o, int k, int impl) {
+  const Column run{Column::kRun, {-1, -1}, static_cast<int>(o), k, impl};
+  require(exists(run), "ways of a run that is none");
+  Row row;
+  add(run, -1, &row);
+  for (const int way : ways(o, impl)) {
+    const Column by{Column::kBy, {-1, -1}, static_cast<int>(o), k, way};
+    require(exists(by), "a run has one way only, or is a first run");
+    add(by, 1, &row);
+  }
+  return row;
 }
 
 CutsRows::Row CutsRows::inside_row(std::size_t o, int k, int impl) {
-  const Column run{Column::kRun, {-1, -1}, static_cast<int>(o), k, impl};
-  require(k > 0 && k < static_cast<int>(cuts_.size()) && ops_[o].here && exists(run), "it gives room to no run");
+  const int by = stands_[o][static_cast<std::size_t>(impl)];
+  const std::vector<int> list = ways(o, by);
+  const bool one = list.size() == 1;
+  const Column run{one ? Column::kRun : Column::kBy, {-1, -1}, static_cast<int>(o), k, one ? by : impl};
+  require(k > 0 && k < static_cast<int>(cuts_.size()) && cuts_[k] != o && ops_[o].here && exists(run) &&
+              std::count(list.begin(), list.end(), impl) == 1,
+          "it gives room to no run");
   Row row;
   row.bytes = true;
   row.least = -room();
-  add(run, -working_set(o, impl), &row);
+  const std::set<Value>& reads = reads_[o][static_cast<std::size_t>(impl)];
+  Bytes working_set = beside_reads(o, impl);
+  for (const Value& v : reads) working_set += size(v);
+  add(run, -working_set, &row);
   for (const auto& [v, makers] : makers_) {
-    const bool own = reads_[o][static_cast<std::size_t>(impl)].count(v) || ops_[o].writes.count(v);
+    const bool own = reads.count(v) || ops_[o].writes.count(v);
     if (size(v) > 0 && !own && may_carry(v, k)) add(Column{Column::kCarried, v, k}, -size(v), &row);
   }
   return row;
@@ -466,6 +520,22 @@ CutsRows::Row CutsRows::row_of(const JsonReader& r) {
             "a first run that is no choice");
     add(run, 1, &row);
     add(Column{Column::kFirst, {-1, -1}, at, impl}, -1, &row);
+  } else if (kind == "only") {
+    const int at = instant_of(k[1]);
+    const auto n = static_cast<int>(stands_[cuts_[at]].size());
+    for (int i = 0; i < n; ++i) {
+      const bool counts = k.size() == 2 || stands_[cuts_[at]][static_cast<std::size_t>(i)] == impl_of(cuts_[at], k[2]);
+      const Column chosen{Column::kFirst, {-1, -1}, at, i};
+      if (counts && exists(chosen)) add(chosen, k.size() == 2 ? -1 : 1, &row);
+    }
+    if (k.size() == 2) {
+      row.least = -1;
+    } else {
+      size_is(3);
+      const Column run{Column::kRun, {-1, -1}, static_cast<int>(cuts_[at]), at, impl_of(cuts_[at], k[2])};
+      require(at > 0 && exists(run), "a first run that is no choice");
+      add(run, -1, &row);
+    }
   } else if (kind == "away") {
     size_is(3);
     const Value v = known_value(k[1]);
@@ -476,6 +546,10 @@ CutsRows::Row CutsRows::row_of(const JsonReader& r) {
   } else if (kind == "carry") {
     size_is(3);
     row = carry_row(known_value(k[1]), instant_of(k[2]));
+  } else if (kind == "by") {
+    size_is(4);
+    const std::size_t o = op_of(k[1]);
+    row = by_row(o, instant_of(k[2]), impl_of(o, k[3]));
   } else if (kind == "inside") {
     size_is(4);
     const std::size_t o = op_of(k[1]);
@@ -495,10 +569,11 @@ int CutsRows::column_of(const JsonReader& r) {
   if (kind == "held" || kind == "carried") {
     size_is(3);
     c = {kind == "held" ? Column::kHeld : Column::kCarried, known_value(k[1]), instant_of(k[2])};
-  } else if (kind == "run") {
+  } else if (kind == "run" || kind == "by") {
     size_is(4);
     const std::size_t o = op_of(k[1]);
-    c = {Column::kRun, {-1, -1}, static_cast<int>(o), interval_of(k[2]), impl_of(o, k[3])};
+    c = {
+        kind == "run" ? Column::kRun : Column::kBy, {-1, -1}, static_cast<int>(o), interval_of(k[2]), impl_of(o, k[3])};
   } else if (kind == "first") {
     size_is(3);
     const int at = instant_of(k[1]);

@@ -38,7 +38,7 @@ class CutsRows : public View {
 
  private:
   struct Column {
-    enum Kind : char { kHeld, kRun, kFirst, kBack, kAway, kCarried } kind;
+    enum Kind : char { kHeld, kRun, kFirst, kBack, kAway, kCarried, kBy } kind;
     Value value{-1, -1};
     int a = -1, b = -1, c = -1;
     friend auto operator<=>(const Column&, const Column&) = default;
@@ -74,8 +74,11 @@ class CutsRows : public View {
   Bytes least_extra(int k) const;
   Row room_row(int k);
   bool may_carry(const Value& v, int k) const;
+  bool there(const Value& v, int at, int k) const;
   Row carry_row(const Value& v, int k);
-  Bytes working_set(std::size_t o, int impl) const;
+  Bytes beside_reads(std::size_t o, int impl) const;
+  std::vector<int> ways(std::size_t o, int impl) const;
+  Row by_row(std::size_t o, int k, int impl);
   Row inside_row(std::size_t o, int k, int impl);
 
   std::vector<std::size_t> cuts_;

@@ -43,8 +43,12 @@ Json key(const CutsFrame& frame, const CutsKey& k) {
       return Json::array({"needs", k.a, k.b, value(k.c)});
     case CutsKey::kDoes:
       return Json::array({"does", k.a, k.b});
+    case CutsKey::kOnly:
+      return k.b < 0 ? Json::array({"only", k.a}) : Json::array({"only", k.a, k.b});
     case CutsKey::kCarried:
       return Json::array({"carried", value(k.a), k.b});
+    case CutsKey::kBy:
+      return Json::array({"by", k.a, k.b, k.c});
     case CutsKey::kCarry:
       return Json::array({"carry", value(k.a), k.b});
     case CutsKey::kInside:

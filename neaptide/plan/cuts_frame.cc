@@ -164,24 +164,44 @@ Bytes CutsFrame::least_extra(OpId op) const {
   return least;
 }
 
-// What is read, the least of workspace and outputs that take no block over among the implementations it stands for.
-Bytes CutsFrame::working_set(OpId op, int impl) const {
-  Bytes least = -1;
-  for (std::size_t i = 0; i < stands_for[op.index()].size(); ++i) {
-    if (stands_for[op.index()][i] != impl) continue;
-    const Impl& one = problem.ops[op].impls[i];
-    Bytes sum = problem.rounded(one.workspace, device);
-    for (const int v : impl_writes[op.index()][i]) {
-      const BufferId b = facts.values[v].buffer;
-      const bool takes_over =
-          std::any_of(one.in_place.begin(), one.in_place.end(), [&](const InPlace& p) { return p.out == b; });
-      const bool overwrites = std::find(one.reads.begin(), one.reads.end(), b) != one.reads.end();
-      if (!takes_over && !overwrites) sum += size[v];
-    }
-    least = least < 0 ? sum : std::min(least, sum);
+Bytes CutsFrame::beside_reads(OpId op, int impl) const {
+  const auto i = static_cast<std::size_t>(impl);
+  const Impl& one = problem.ops[op].impls[i];
+  Bytes sum = problem.rounded(one.workspace, device);
+  for (const int v : impl_writes[op.index()][i]) {
+    const BufferId b = facts.values[v].buffer;
+    const bool takes_over =
+        std::any_of(one.in_place.begin(), one.in_place.end(), [&](const InPlace& p) { return p.out == b; });
+    const bool overwrites = std::find(one.reads.begin(), one.reads.end(), b) != one.reads.end();
+    if (!takes_over && !overwrites) sum += size[v];
   }
-  for (const int v : impl_reads[op.index()][static_cast<std::size_t>(impl)]) least += size[v];
-  return least;
+  return sum;
+}
+
+Bytes CutsFrame::working_set(OpId op, int impl) const {
+  Bytes sum = beside_reads(op, impl);
+  for (const int v : impl_reads[op.index()][static_cast<std::size_t>(impl)]) sum += size[v];
+  return sum;
+}
+
+std::vector<int> CutsFrame::ways(OpId op, int impl) const {
+  const auto& impls = problem.ops[op].impls;
+  const auto& stands = stands_for[op.index()];
+  const auto undercuts = [&](std::size_t a, std::size_t b) {
+    return impls[a].seconds <= impls[b].seconds &&
+           beside_reads(op, static_cast<int>(a)) <= beside_reads(op, static_cast<int>(b)) &&
+           contains(impl_reads[op.index()][b], impl_reads[op.index()][a]);
+  };
+  std::vector<int> out;
+  for (std::size_t i = 0; i < stands.size(); ++i) {
+    bool kept = stands[i] == impl;
+    for (std::size_t other = 0; other < stands.size() && kept; ++other) {
+      const bool same_class = other != i && stands[other] == impl;
+      kept = !same_class || !undercuts(other, i) || (undercuts(i, other) && i < other);
+    }
+    if (kept) out.push_back(static_cast<int>(i));
+  }
+  return out;
 }
 
 }  // namespace neaptide::plan

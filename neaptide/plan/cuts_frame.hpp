@@ -48,12 +48,17 @@ class CutsFrame {
   Bytes extra(OpId op, int impl) const;
   /// The least of these over its implementations.
   Bytes least_extra(OpId op) const;
-  /// Bytes that any run needs on the device which `impl` may stand for.
+  /// Bytes that a run by the implementation needs on the device: what it reads, workspace, outputs that take no block
+  /// over.
   Bytes working_set(OpId op, int impl) const;
+  /// Of those that `impl` stands for, itself included, the ones that no other undercuts in seconds and in room both.
+  std::vector<int> ways(OpId op, int impl) const;
   /// Every implementation's reads.
   const std::vector<int>& common_reads(OpId op) const { return common_[op.index()]; }
 
  private:
+  Bytes beside_reads(OpId op, int impl) const;
+
   std::vector<std::vector<int>> common_;
   std::vector<std::vector<int>> followers_;  // by op: ops that must read what it alone makes
 };

@@ -106,11 +106,9 @@ void CutsModel::add_columns() {
     for (int v = 0; v < n_values; ++v) {
       if (!wanted[v] || frame.size[v] == 0 || has(frame.common_reads(cuts[k]), v)) continue;
       const auto& makers = frame.facts.values[v].makers;
-      const bool written = std::all_of(frame.impl_writes[tau].begin(), frame.impl_writes[tau].end(),
-                                       [&](const auto& list) { return has(list, v); });
       const bool exists =
           frame.homed[v] || std::any_of(makers.begin(), makers.end(), [&](OpId m) { return first[m.index()][0] <= k; });
-      if (exists && !written) add({CutsKey::kHeld, v, k}, 0);
+      if (exists && !written_by_all(cuts[k], v)) add({CutsKey::kHeld, v, k}, 0);
     }
     const auto& impls = p.ops[cuts[k]].impls;
     const bool one_class = std::all_of(frame.stands_for[tau].begin(), frame.stands_for[tau].end(),
@@ -154,6 +152,20 @@ void CutsModel::add_columns() {
   }
 }
 
+bool CutsModel::written_by_all(OpId tau, int v) const {
+  const auto& writes = frame.impl_writes[tau.index()];
+  return std::all_of(writes.begin(), writes.end(), [&](const auto& list) { return has(list, v); });
+}
+
+// Whether an op that certainly first runs in the interval may make the value then: a run that need not be a column.
+bool CutsModel::first_made_in(int v, int j) const {
+  const auto& makers = frame.facts.values[v].makers;
+  return std::any_of(makers.begin(), makers.end(), [&](OpId m) {
+    const auto& range = first[m.index()];
+    return frame.facts.necessary[m.index()] && range[0] == j && range[1] == j;
+  });
+}
+
 // Whether the value certainly appears in the interval, or was certainly held at the instant before it. A run counts as
 // one by what stands for its implementation, which may write more.
 bool CutsModel::made_anyway(int v, int j) const {
@@ -164,10 +176,7 @@ bool CutsModel::made_anyway(int v, int j) const {
     const auto& writes = frame.impl_writes[m.index()];
     if (std::all_of(stands.begin(), stands.end(), [&](int i) { return has(writes[i], v); })) return true;
   }
-  const OpId tau = cuts[j - 1];
-  const auto& writes = frame.impl_writes[tau.index()];
-  return has(frame.common_reads(tau), v) ||
-         std::all_of(writes.begin(), writes.end(), [&](const auto& list) { return has(list, v); });
+  return has(frame.common_reads(cuts[j - 1]), v) || written_by_all(cuts[j - 1], v);
 }
 
 // Everything that lets a run of interval j find the value.
@@ -248,6 +257,21 @@ void CutsModel::add_instant(int k) {
     const int run = k == 0 ? -1 : column({CutsKey::kRun, tau.value, k, frame.stands_for[tau.index()][i]});
     if (run >= 0) add_row({{CutsKey::kDoes, k, impl}, 0, {{run, 1}, {chosen, -1}}});
   }
+  for (std::size_t i = 0; i < impls.size() && impls.size() > 1; ++i) {
+    const int run = k == 0 ? -1 : column({CutsKey::kRun, tau.value, k, static_cast<int>(i)});
+    if (run < 0) continue;
+    CutsRow only{{CutsKey::kOnly, k, static_cast<int>(i)}, 0, {{run, -1}}};
+    for (std::size_t c = 0; c < impls.size(); ++c) {
+      const int chosen = column({CutsKey::kFirst, k, static_cast<int>(c)});
+      if (chosen >= 0 && frame.stands_for[tau.index()][c] == static_cast<int>(i)) only.terms.emplace_back(chosen, 1);
+    }
+    add_row(std::move(only));
+  }
+  if (one.terms.size() > 1) {
+    CutsRow only{{CutsKey::kOnly, k}, -1, one.terms};
+    for (auto& [c, factor] : only.terms) factor = -1;
+    add_row(std::move(only));
+  }
   if (!one.terms.empty()) add_row(std::move(one));
   load.least = -left;
   add_row(std::move(load));
@@ -259,8 +283,10 @@ void CutsModel::add_inside(int k) {
   for (int v = 0; v < static_cast<int>(frame.size.size()); ++v) {
     if (frame.size[v] == 0) continue;
     const auto held = [&](int at) { return column({CutsKey::kHeld, v, at}); };
-    const auto certain = [&](int at) { return has(frame.common_reads(cuts[at]), v); };
-    if ((held(k - 1) < 0 && !certain(k - 1)) || (held(k) < 0 && !certain(k))) continue;
+    const auto certain = [&](int at) {
+      return has(frame.common_reads(cuts[at]), v) || (at == k - 1 && written_by_all(cuts[at], v));
+    };
+    if ((held(k - 1) < 0 && !certain(k - 1)) || (held(k) < 0 && !certain(k)) || first_made_in(v, k)) continue;
     CutsRow row{{CutsKey::kCarry, v, k}, -1, {}};
     for (const int at : {k - 1, k}) {
       if (certain(at)) {
@@ -277,21 +303,38 @@ void CutsModel::add_inside(int k) {
     add_row(std::move(row));
     carried.emplace_back(v, c);
   }
-  const Bytes left = *frame.problem.devices[frame.device].budget - frame.fixed_bytes;
   for (int o = 0; o < static_cast<int>(frame.problem.ops.size()); ++o) {
-    if (!frame.here[o]) continue;
+    if (!frame.here[o] || o == cuts[k].value) continue;
     for (int i = 0; i < static_cast<int>(frame.impl_reads[o].size()); ++i) {
       const int run = column({CutsKey::kRun, o, k, i});
       if (run < 0) continue;
-      CutsRow row{{CutsKey::kInside, o, k, i}, -left, {{run, -frame.working_set(OpId(o), i)}}};
-      for (const auto& [v, c] : carried) {
-        const auto& writes = frame.facts.writes[o];
-        const bool own = has(frame.impl_reads[o][i], v) || std::find(writes.begin(), writes.end(), v) != writes.end();
-        if (!own) row.terms.emplace_back(c, -frame.size[v]);
+      const std::vector<int> ways = frame.ways(OpId(o), i);
+      if (ways.size() == 1) {
+        add_inside_row(o, k, ways[0], run, carried);
+        continue;
       }
-      add_row(std::move(row));
+      const auto units = [&](int impl) {
+        return frame.facts.units(frame.problem.ops[OpId(o)].impls[static_cast<std::size_t>(impl)].seconds);
+      };
+      CutsRow by{{CutsKey::kBy, o, k, i}, 0, {{run, -1}}};
+      for (const int way : ways) {
+        by.terms.emplace_back(add({CutsKey::kBy, o, k, way}, units(way) - units(i)), 1);
+        add_inside_row(o, k, way, by.terms.back().first, carried);
+      }
+      add_row(std::move(by));
     }
   }
+}
+
+void CutsModel::add_inside_row(int o, int k, int impl, int column, const std::vector<std::pair<int, int>>& carried) {
+  const Bytes left = *frame.problem.devices[frame.device].budget - frame.fixed_bytes;
+  CutsRow row{{CutsKey::kInside, o, k, impl}, -left, {{column, -frame.working_set(OpId(o), impl)}}};
+  for (const auto& [v, c] : carried) {
+    const auto& writes = frame.facts.writes[o];
+    const bool own = has(frame.impl_reads[o][impl], v) || std::find(writes.begin(), writes.end(), v) != writes.end();
+    if (!own) row.terms.emplace_back(c, -frame.size[v]);
+  }
+  add_row(std::move(row));
 }
 
 milp::Model CutsModel::relaxation() const {

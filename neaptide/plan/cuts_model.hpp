@@ -8,6 +8,7 @@
 //   z[k,i]    tau_k first runs by implementation i
 //   p[v,j]    value v comes back from another device in interval j;  q[v]: it went there
 //   c[v,j]    value v lies there all through interval j (only where asked for)
+//   y[o,j,i]  some run of x[o,j,.] is by implementation i itself (there too)
 //
 // Rows, all "at least": a run needs every input held at the last instant or made since; what is held at an instant was
 // held at the last one or made since; what first runs in an interval reads its inputs there; what must be there at the
@@ -16,7 +17,8 @@
 // model grows with the number of instants only; a handful of well chosen ones close most gaps.
 //
 // Runs inside an interval need room as well: what is held at both of its instants and not made in between lies there
-// during every one of them. Such rows come with the c columns, for the intervals that end at the ops asked for.
+// during every one of them. Such rows come with the c columns, for the intervals that end at the ops asked for; with
+// the y columns where a faster implementation stands for one that needs less room.
 //
 // Implementations that another one dominates (no dearer, reads no more, writes no less) are left to it: `stands_for`.
 #pragma once
@@ -40,7 +42,8 @@ struct CutsKey {
     kFirst,
     kBack,
     kAway,
-    kCarried,  // columns
+    kCarried,
+    kBy,  // columns
     kMust,
     kRead,
     kUse,
@@ -50,8 +53,9 @@ struct CutsKey {
     kOne,
     kNeeds,
     kDoes,
+    kOnly,
     kCarry,
-    kInside  // rows; kAway is both
+    kInside  // rows; kAway and kBy are both
   };
   Kind kind;
   int a = -1, b = -1, c = -1, d = -1;
@@ -89,11 +93,14 @@ struct CutsModel {
   void add_row(CutsRow row);
   std::vector<std::pair<int, std::int64_t>> made(int value, int interval) const;
   bool made_anyway(int value, int interval) const;
+  bool written_by_all(OpId tau, int value) const;
+  bool first_made_in(int value, int interval) const;
   void find_needed();
   void add_columns();
   void add_run_rows(int op, int interval);
   void add_instant(int k);
   void add_inside(int k);
+  void add_inside_row(int op, int k, int impl, int column, const std::vector<std::pair<int, int>>& carried);
 
   std::map<CutsKey, int> index_;
   std::set<std::pair<int, int>> used_;

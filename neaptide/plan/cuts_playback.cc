@@ -33,7 +33,10 @@ class Playback {
     }
     for (int j = 0; j < m_.n_intervals(); ++j) {
       interval_ = j;
+      const OpId tau = j + 1 < m_.n_intervals() ? m_.cuts[j] : OpId();
+      std::stable_partition(by_interval[j].begin(), by_interval[j].end(), [&](OpId o) { return o != tau; });
       for (const OpId o : by_interval[j]) {
+        if (o == tau) make_held(tau);
         if (!already(o.value)) {
           const int how = choose(o.value);
           ensure(make_inputs(o.value, how, 0), "a chain of inputs is too long to be followed");
@@ -79,13 +82,14 @@ class Playback {
       });
       const bool said = at_instant ? is_set({CutsKey::kFirst, interval_, impl})
                                    : is_set({CutsKey::kRun, o, interval_, f_.stands_for[o][i]});
+      const int by = m_.column({CutsKey::kBy, o, interval_, impl});
       const bool takes = std::any_of(op.impls[i].in_place.begin(), op.impls[i].in_place.end(), [&](const InPlace& p) {
         const auto& versions = f_.facts.value_of[p.in.index()];
-        return std::any_of(versions.begin(), versions.end(), [&](int v) { return is_wanted(v) || waits(v) > 1; });
+        return std::any_of(versions.begin(), versions.end(), [&](int v) { return is_wanted(v, o) || waits(v) > 1; });
       });
       const auto absent = std::count_if(f_.impl_reads[o][i].begin(), f_.impl_reads[o][i].end(),
                                         [&](int v) { return resident_[v] == 0; });
-      return std::tuple(lacks, !said, takes, absent, op.impls[i].seconds);
+      return std::tuple(lacks, !said, by >= 0 && !chosen_[by], takes, absent, op.impls[i].seconds);
     };
     std::size_t best = 0;
     for (std::size_t i = 1; i < op.impls.size(); ++i) {
@@ -94,11 +98,11 @@ class Playback {
     return static_cast<int>(best);
   }
 
-  /// Held at the end of the interval, or read in it by a run that the solution names.
-  bool is_wanted(int v) const {
+  /// Held at the end of the interval, or read in it by a run that the solution names, of another op than `but`.
+  bool is_wanted(int v, int but = -1) const {
     if (is_set({CutsKey::kHeld, v, interval_})) return true;
     return std::any_of(readers_[v].begin(), readers_[v].end(), [&](const auto& reader) {
-      return is_set({CutsKey::kRun, reader.first, interval_, reader.second});
+      return reader.first != but && is_set({CutsKey::kRun, reader.first, interval_, reader.second});
     });
   }
 
@@ -110,22 +114,32 @@ class Playback {
   bool make_inputs(int o, int impl, int depth) {
     if (depth > 400) return false;
     const std::vector<int> reads = f_.impl_reads[o][impl];
-    for (const int v : reads) {
-      if (resident_[v]) continue;
-      int maker = -1;
-      for (const OpId m : f_.facts.values[v].makers) {
-        const bool may = !f_.problem.ops[m].once || !ran_.count(m.value);
-        if (may && (maker < 0 || runs_here(m.value))) maker = m.value;
-      }
-      if (maker < 0) {
-        resident_[v] = 1;  // the playback keeps what cannot be made again
-        continue;
-      }
-      const int how = choose(maker, v);
-      if (!make_inputs(maker, how, depth + 1)) return false;
-      execute(maker, how);
+    return std::all_of(reads.begin(), reads.end(), [&](int v) { return resident_[v] || make(v, depth); });
+  }
+
+  bool make(int v, int depth) {
+    int maker = -1;
+    for (const OpId m : f_.facts.values[v].makers) {
+      const bool may = !f_.problem.ops[m].once || !ran_.count(m.value);
+      if (may && (maker < 0 || runs_here(m.value))) maker = m.value;
     }
+    if (maker < 0) {
+      resident_[v] = 1;  // the playback keeps what cannot be made again
+      return true;
+    }
+    const int how = choose(maker, v);
+    if (!make_inputs(maker, how, depth + 1)) return false;
+    execute(maker, how);
     return true;
+  }
+
+  /// Before tau first runs, what the solution holds then.
+  void make_held(OpId tau) {
+    for (std::size_t v = 0; v < resident_.size(); ++v) {
+      const int value = static_cast<int>(v);
+      if (resident_[v] || !is_set({CutsKey::kHeld, value, interval_}) || makes(tau.value, value)) continue;
+      ensure(make(value, 0), "a chain of inputs is too long to be followed");
+    }
   }
 
   /// Ran before its turn, as an input of something, and is still good for it.

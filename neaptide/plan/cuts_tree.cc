@@ -8,16 +8,18 @@
 namespace neaptide::plan {
 namespace {
 
-constexpr double kWhole = 1e-6;  // closer to 0 or 1 counts as that
-constexpr double kTie = 1e-9;    // relative: nearer to the target than this is a tie
-constexpr int kMostRounds = 6;   // of inequalities at the root; more find little, and every node has one
+constexpr double kWhole = 1e-6;   // closer to 0 or 1 counts as that
+constexpr double kProved = 1e-6;  // relative: a bound in integers may be that much weaker than its relaxation
+constexpr double kTie = 1e-9;     // relative: nearer to the target than this is a tie
+constexpr int kMostRounds = 6;    // of inequalities at the root; more find little, and every node has one
 constexpr double kLeastFraction = 1e-3, kMostParallel = 0.9;
 constexpr std::size_t kMostAddedAtOnce = 60;
 constexpr std::size_t kTableauRowsAtRoot = 200, kTableauRowsBelow = 40;
 constexpr std::size_t kCoversAtRoot = 25, kCoversBelow = 5;  // see find_covers
 constexpr int kTriesNearRoot = 4, kTriesBelow = 2, kNearRoot = 6;
 constexpr std::int64_t kMostDiveIterations = 10'000;
-constexpr double kMostMultiplier = 1e18;
+constexpr double kMostMultiplier = 1e18;     // fits 64 bits
+constexpr int kMostProductBits = 105;        // of a multiplier and a factor: thousands of them fit 128
 constexpr std::int64_t kWorkPerKept = 1000;  // of the work allowed: what a certificate may hold grows with it
 constexpr Wide kLeastShare = 50;             // part of what is left to decide that a term of CutsCheaper takes
 constexpr Wide kMostFactor = Wide{1} << 60;
@@ -68,8 +70,8 @@ void CutsTree::multipliers_of(const std::vector<double>& duals, double scale, Le
     const bool bytes = r < m_.rows.size() && m_.rows[r].in_bytes();
     double units = duals[r] * scale * m_.cost_scale / scale_of(row);
     if (bytes) units = std::ldexp(units, -price_log2_);
-    const double most = bytes ? kMostMultiplier : kMostMultiplier / scale_of(row);
-    if (units >= 0.5) leaf->multipliers.emplace_back(row, std::llround(std::min(units, most)));
+    const double most = bytes ? kMostMultiplier : std::ldexp(1.0, kMostProductBits + price_log2_) / scale_of(row);
+    if (units >= 0.5) leaf->multipliers.emplace_back(row, std::llround(std::min({units, most, kMostMultiplier})));
   }
 }
 
@@ -435,12 +437,19 @@ CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::func
     if (work() >= end_ || kept_ > most_kept || stop()) return End::kStopped;
     const double wanted = static_cast<double>(target - m_.floor_units) / m_.cost_scale;
     const bool cheaper = least->estimate < wanted - kTie * std::max(1.0, wanted);
-    if (least->integral && cheaper) {
-      fix(least->leaf.fixed, follow_.from(least->leaf.fixed));
-      if (lp_.solve(10'000) != milp::Relaxation::Outcome::kOptimal) return End::kStopped;
-      relaxed_.assign(lp_.values().size(), 0);
-      for (std::size_t c = 0; c < relaxed_.size(); ++c) relaxed_[c] = lp_.values()[c] > 0.5 ? 1 : 0;
-      return End::kRelaxed;
+    if (least->integral && cheaper) {  // inequalities may have left the relaxation since: is it still?
+      Node again = evaluate(least->leaf, target);
+      again.refined = least->refined;
+      const bool stands = again.integral && again.leaf.units < target;
+      const double proves = static_cast<double>(again.leaf.units - m_.floor_units) / m_.cost_scale;
+      const bool proved = proves >= again.estimate - kProved * std::max(1.0, again.estimate);
+      *least = std::move(again);
+      if (!stands) continue;
+      if (proved) {
+        relaxed_.assign(lp_.values().size(), 0);
+        for (std::size_t c = 0; c < relaxed_.size(); ++c) relaxed_[c] = lp_.values()[c] > 0.5 ? 1 : 0;
+        return End::kRelaxed;
+      }  // else: its multipliers are too large for integers, those further down are not
     }
     Node node = std::move(*least);
     open_.erase(least);

@@ -145,7 +145,9 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
     const Wide wanted = target(*known);
     if (ways.improve && !runs.empty()) *known = std::min(*known, ways.improve(can_.original(runs)));
     Grown more = grow(runs, stage->at);
-    if (more != stage->at || target(*known) >= wanted) return more;  // else: a better plan, and the tree goes on
+    if (more != stage->at) return more;
+    if (end == CutsTree::End::kRelaxed && target(*known) >= wanted) return more;
+    last_node = tree.n_nodes() + nodes_at_once;  // it fits, or the plan is better now: the tree goes on
   }
 }
 
@@ -155,7 +157,16 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
   Grown now{{first}, {}};
   std::unique_ptr<Stage> best;
   const auto units = [&] { return best ? best->tree.bound() : frame_.facts.floor_units; };
-  int in_vain = 0;  // stages in a row that prove no more than an earlier one
+  int in_vain = 0;                            // stages in a row that prove no more than an earlier one
+  std::vector<std::pair<Grown, Grown>> came;  // a stage and what it grew to
+  const auto follow = [&](const Grown& from, Grown* to) {
+    std::erase_if(came, [&](const auto& one) { return one.first == from; });
+    came.emplace_back(from, *to);
+    const auto next = [&] {
+      return std::find_if(came.begin(), came.end(), [&](const auto& one) { return one.first == *to; });
+    };
+    for (auto it = next(); it != came.end(); it = next()) *to = it->second;  // larger each time
+  };
   while (!ways.stop() && work_ < ways.work && units() < target(known)) {
     auto stage = std::make_unique<Stage>(frame_, now);
     instants_ = static_cast<int>(now.cuts.size());
@@ -164,6 +175,7 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
     nodes_ += stage->tree.n_nodes();
     ++in_vain;
     const bool ended = more == now;
+    if (!ended) follow(now, &more);
     if (stage->tree.bound() > units()) {
       best = std::move(stage);
       in_vain = 0;
@@ -171,10 +183,11 @@ LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
     if ((ended || in_vain >= kMostInVain) && best && !best->in_earnest) {
       const int nodes = best->tree.n_nodes();
       best->in_earnest = true;
-      more = work_on(best.get(), INT_MAX, &known, ways);
+      more = work_on(best.get(), INT_MAX / 2, &known, ways);
       nodes_ += best->tree.n_nodes() - nodes;
       in_vain = 0;
       if (more == best->at) break;
+      follow(best->at, &more);
     } else if (ended) {
       break;
     }

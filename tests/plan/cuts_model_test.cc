@@ -1,0 +1,196 @@
+// The model of several instants says nothing that a plan could contradict: what a plan does, read off step by step, is
+// a solution of every row and costs no more than the plan. (That bounds stay below the optimum: properties_test.cc.)
+#include "neaptide/plan/cuts_model.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "neaptide/plan/forced.hpp"
+#include "neaptide/plan/planner.hpp"
+#include "neaptide/plan/simulate.hpp"
+#include "tests/plan/by_hand.hpp"
+#include "tests/plan/random_problem.hpp"
+
+namespace neaptide::plan {
+namespace {
+
+/// What a plan does between instants and at them, on the model's device.
+class Reading {
+ public:
+  Reading(const CutsModel& model, const std::vector<Step>& steps) : m_(model), f_(model.frame) {
+    resident_.assign(f_.size.size(), 0);
+    for (std::size_t v = 0; v < resident_.size(); ++v) {
+      const auto& buffer = f_.problem.buffers[f_.facts.values[v].buffer];
+      resident_[v] = f_.homed[v] && buffer.home == f_.device ? 1 : 0;
+    }
+    all_through_ = resident_;
+    for (std::size_t b = 0; b < f_.problem.buffers.size(); ++b) at_[static_cast<int>(b)] = f_.facts.value_of[b][0];
+    for (const Step& step : steps) take(step);
+  }
+
+  bool value_of(const CutsKey& c) const {
+    switch (c.kind) {
+      case CutsKey::kHeld:
+        return held_.count({c.a, c.b}) > 0;
+      case CutsKey::kRun:
+      case CutsKey::kBy:
+      case CutsKey::kFirst:
+      case CutsKey::kBack:
+      case CutsKey::kAway:
+      case CutsKey::kCarried:
+        return done_.count({c.kind, c.a, c.b, c.c}) > 0;
+      default:
+        ADD_FAILURE() << "a column of no known kind";
+        return false;
+    }
+  }
+
+ private:
+  void take(const Step& step) {
+    if (const auto* c = std::get_if<Compute>(&step)) {
+      compute(*c);
+    } else if (const auto* copy = std::get_if<Copy>(&step)) {
+      const int v = at_[copy->buffer.value];
+      if (copy->from == f_.device) done_.insert({CutsKey::kAway, v});
+      if (copy->to != f_.device) return;
+      done_.insert({CutsKey::kBack, v, interval_});
+      resident_[v] = 1;
+    } else {
+      const auto& gone = std::get<Free>(step);
+      if (gone.device == f_.device) drop(gone.buffer);
+    }
+  }
+
+  void drop(BufferId buffer) {
+    for (const int v : f_.facts.value_of[buffer.index()]) resident_[v] = all_through_[v] = 0;
+  }
+
+  void compute(const Compute& c) {
+    const std::size_t o = c.op.index(), i = static_cast<std::size_t>(c.impl);
+    const Impl& impl = f_.problem.ops[c.op].impls[i];
+    const bool instant = interval_ < static_cast<int>(m_.cuts.size()) && m_.cuts[interval_] == c.op;
+    if (instant) {
+      done_.insert({CutsKey::kFirst, interval_, c.impl});
+      for (std::size_t v = 0; v < resident_.size(); ++v) {
+        if (all_through_[v]) done_.insert({CutsKey::kCarried, static_cast<int>(v), interval_});
+        if (resident_[v]) held_.insert({static_cast<int>(v), interval_});
+      }
+    }
+    const int by = f_.stands_for[o][i];
+    done_.insert({CutsKey::kRun, c.op.value, interval_, by});
+    done_.insert({CutsKey::kBy, c.op.value, interval_, way_of(c, by)});
+    if (impl.device == f_.device) {
+      for (const InPlace& pair : impl.in_place) drop(pair.in);
+    }
+    for (std::size_t w = 0; w < impl.writes.size(); ++w) {
+      const int v = f_.facts.value_of[impl.writes[w].index()][f_.facts.versions_.write[o][i][w]];
+      if (impl.device == f_.device) drop(impl.writes[w]);
+      at_[impl.writes[w].value] = v;
+      if (impl.device != f_.device) continue;
+      resident_[v] = 1;
+      if (instant) held_.insert({v, interval_});
+    }
+    if (!instant) return;
+    ++interval_;
+    all_through_ = resident_;
+  }
+
+  /// The one of the class's ways that the implementation is, or that is as fast and needs no more room and reads.
+  int way_of(const Compute& c, int by) const {
+    const std::vector<int> ways = f_.ways(c.op, by);
+    const auto& impls = f_.problem.ops[c.op].impls;
+    for (const int way : ways) {
+      if (way == c.impl) return way;
+    }
+    for (const int way : ways) {
+      if (impls[static_cast<std::size_t>(way)].seconds <= impls[static_cast<std::size_t>(c.impl)].seconds &&
+          f_.working_set(c.op, way) <= f_.working_set(c.op, c.impl)) {
+        return way;
+      }
+    }
+    ADD_FAILURE() << "no way to run " << f_.problem.ops[c.op].name << " is as good as the one taken";
+    return c.impl;
+  }
+
+  const CutsModel& m_;
+  const CutsFrame& f_;
+  std::vector<char> resident_, all_through_;
+  std::map<int, int> at_;  // by buffer: the value last written
+  std::set<std::pair<int, int>> held_;
+  std::set<CutsKey> done_;
+  int interval_ = 0;
+};
+
+std::vector<OpId> some_instants(const CutsFrame& frame, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<OpId> cuts;
+  for (const OpId op : frame.problem.order) {
+    if (!frame.may_cut(op) || random() % 3 == 0) continue;
+    if (cuts.empty() || frame.before(cuts.back(), op)) cuts.push_back(op);
+  }
+  return cuts;
+}
+
+std::string shown(const CutsRow& row) {
+  return fmt::format("row of kind {} [{} {} {} {}]", static_cast<int>(row.key.kind), row.key.a, row.key.b, row.key.c,
+                     row.key.d);
+}
+
+int expect_solution(const CutsModel& model, const Plan& plan) {
+  const Reading reading(model, plan.steps);
+  std::vector<char> x;
+  for (const CutsKey& key : model.columns) x.push_back(reading.value_of(key) ? 1 : 0);
+  for (const CutsRow& row : model.rows) {
+    Wide sum = 0;
+    for (const auto& [c, factor] : row.terms) sum += x[static_cast<std::size_t>(c)] ? factor : 0;
+    EXPECT_GE(static_cast<double>(sum), static_cast<double>(row.least)) << shown(row);
+  }
+  Wide units = model.floor_units;
+  for (std::size_t c = 0; c < x.size(); ++c) units += x[c] ? model.cost[c] : 0;
+  EXPECT_LE(seconds_down(units, model.frame.facts.unit_log2), plan.cost.seconds * (1 + 1e-9));
+  return static_cast<int>(model.rows.size());
+}
+
+TEST(CutsModel, WhatAPlanDoesSolvesIt) {
+  RandomProblem plain;
+  plain.versions = plain.homes = plain.ways = plain.optional_outputs = plain.in_place = false;
+  RandomProblem in_place = plain, saved = plain, all;
+  in_place.in_place = saved.in_place = true;
+  saved.optional_outputs = true;
+  all.n_ops = 7;
+  RandomProblem paging = all, ways = plain;
+  paging.n_ops = 5;
+  paging.host = paging.copies = true;
+  ways.ways = true;
+  int n_rows = 0, n_models = 0;
+  for (const RandomProblem& shape : {plain, in_place, saved, all, paging, ways}) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      SCOPED_TRACE(fmt::format("kind {}, seed {}", n_models, seed));
+      Problem p = random_problem(seed, shape);
+      const Bytes low = smallest_peak(p, DeviceId(0)).bytes;
+      const Bytes high = std::max(low, simulate(p, keep_all_steps(p)).peak[DeviceId(0)]);
+      p.devices[DeviceId(0)].budget = low + (high - low) * static_cast<Bytes>(seed % 4) / 4;
+      for (const BoundScope scope : {BoundScope::kThisOrder, BoundScope::kAnyOrder}) {
+        Options o;
+        if (scope == BoundScope::kThisOrder) o.switches["order"] = "fixed";
+        const Plan plan = make_plan(p, "exhaustive", o);
+        if (plan.infeasible) continue;
+        const CutsFrame frame(p, DeviceId(0), scope);
+        const std::vector<OpId> cuts = some_instants(frame, seed);
+        if (cuts.empty()) continue;
+        const CutsModel model(frame, cuts, std::set<OpId>(cuts.begin(), cuts.end()));
+        n_rows += expect_solution(model, plan);
+        ++n_models;
+      }
+    }
+  }
+  EXPECT_GT(n_models, 200);
+  EXPECT_GT(n_rows, 5'000);
+}
+
+}  // namespace
+}  // namespace neaptide::plan
