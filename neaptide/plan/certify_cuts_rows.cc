@@ -31,7 +31,8 @@ void CutsRows::read_frame(const JsonReader& r) {
   budget_ = budget;  // what bounds the plans of a larger one bounds these
   const std::string scope = r.string("scope");
   require(scope == "this order" || scope == "any order", "its scope is neither this order nor any order");
-  read_instants(r, scope == "any order");
+  any_order_ = scope == "any order";
+  read_instants(r, any_order_);
   read_representatives(r);
 }
 
@@ -83,10 +84,16 @@ void CutsRows::read_representatives(const JsonReader& r) {
     stands_.emplace_back();
     reads_.emplace_back();
     writes_.emplace_back();
+    takes_.emplace_back();
     for (std::size_t i = 0; i < n; ++i) {
       stands_[o].push_back(static_cast<int>(i));
       reads_[o].push_back(impl_values(o, i, true));
       writes_[o].push_back(impl_values(o, i, false));
+      takes_[o].push_back(reads_[o][i]);
+      std::erase_if(takes_[o][i], [&](const Value& v) {
+        const auto& pairs = p_.ops[OpId(o)].impls[i].in_place;
+        return std::none_of(pairs.begin(), pairs.end(), [&](const InPlace& one) { return one.in.value == v.first; });
+      });
     }
     common_.push_back(reads_[o][0]);
     always_.push_back(writes_[o][0]);
@@ -256,10 +263,13 @@ bool CutsRows::exists(const Column& c) const {
     case Column::kBy: {
       const auto o = static_cast<std::size_t>(c.a);
       const int by = stands_[o][static_cast<std::size_t>(c.c)];
-      const std::vector<int> list = ways(o, by);
-      return c.b < static_cast<int>(cuts_.size()) && cuts_[c.b] != o && has_run(o, c.b, by) && list.size() > 1 &&
-             std::count(list.begin(), list.end(), c.c) == 1;
+      const std::vector<int> list = ways(o, c.b, by);
+      const bool at_instant = c.b < static_cast<int>(cuts_.size()) && cuts_[c.b] == o;
+      return ops_[o].here && !at_instant && (has_run(o, c.b, by) || (definite(o) && first_[o].first == c.b)) &&
+             list.size() > 1 && std::count(list.begin(), list.end(), c.c) == 1;
     }
+    case Column::kAgain:
+      return true;  // only rows in which it may be give it a meaning
   }
   return false;
 }
@@ -274,7 +284,14 @@ Exact CutsRows::cost_of(const Column& c) const {
   }
   if (c.kind == Column::kBy) {
     const auto o = static_cast<std::size_t>(c.a);
-    return units(seconds(o, c.c)) - units(seconds(o, stands_[o][static_cast<std::size_t>(c.c)]));
+    const int by = stands_[o][static_cast<std::size_t>(c.c)];
+    return units(seconds(o, c.c)) - units(has_run(o, c.b, by) ? seconds(o, by) : ops_[o].least_first);
+  }
+  if (c.kind == Column::kAgain) {
+    const auto& impls = p_.ops[OpId(c.a)].impls;
+    Seconds least = impls[0].seconds;
+    for (const Impl& one : impls) least = std::min(least, one.seconds);
+    return units(least);
   }
   if (c.kind == Column::kFirst) {
     const std::size_t tau = cuts_[c.a];
@@ -296,8 +313,7 @@ bool CutsRows::made_anyway(const Value& v, int j) const {
                                     [&](int by) { return writes_[m][static_cast<std::size_t>(by)].count(v) > 0; });
     if (definite(m) && first_[m].first == j && by_all) return true;
   }
-  const std::size_t tau = cuts_[j - 1];
-  return common_[tau].count(v) || always_[tau].count(v);
+  return !may_be_gone(v, j - 1);
 }
 
 void CutsRows::add_runs(const Value& v, int j, Row* row) {
@@ -314,7 +330,7 @@ void CutsRows::add_runs(const Value& v, int j, Row* row) {
 CutsRows::Row CutsRows::available(const Value& v, int j) {
   require(!made_anyway(v, j), "one of its rows asks for what is there anyway");
   Row row;
-  if (has_held(v, j - 1)) add(Column{Column::kHeld, v, j - 1}, 1, &row);
+  still_there(v, j - 1, &row);
   add_runs(v, j, &row);
   return row;
 }
@@ -375,60 +391,13 @@ CutsRows::Row CutsRows::carry_row(const Value& v, int k) {
   return row;
 }
 
-/// Workspace, and outputs that need blocks of their own.
-Bytes CutsRows::beside_reads(std::size_t o, int impl) const {
-  const Impl& one = p_.ops[OpId(o)].impls[static_cast<std::size_t>(impl)];
-  Bytes sum = p_.rounded(one.workspace, device_);
-  for (const Value& v : writes_[o][static_cast<std::size_t>(impl)]) {
-    const BufferId b(v.first);
-    bool reuses = std::find(one.reads.begin(), one.reads.end(), b) != one.reads.end();
-    for (const InPlace& pair : one.in_place) reuses = reuses || pair.out == b;
-    if (!reuses) sum += size(v);
-  }
-  return sum;
-}
-
-/// Implementations that `impl` stands for, less those to which another of them is preferable in everything.
-std::vector<int> CutsRows::ways(std::size_t o, int impl) const {
-  std::vector<int> members, out;
-  for (int i = 0; i < static_cast<int>(stands_[o].size()); ++i) {
-    if (stands_[o][static_cast<std::size_t>(i)] == impl) members.push_back(i);
-  }
-  const auto reads = [&](int i) -> const std::set<Value>& { return reads_[o][static_cast<std::size_t>(i)]; };
-  const auto as_good = [&](int a, int b) {
-    return seconds(o, a) <= seconds(o, b) && beside_reads(o, a) <= beside_reads(o, b) &&
-           std::includes(reads(b).begin(), reads(b).end(), reads(a).begin(), reads(a).end());
-  };
-  for (const int i : members) {
-    const bool needless = std::any_of(members.begin(), members.end(), [&](int other) {
-      return other != i && as_good(other, i) && (other < i || !as_good(i, other));
-    });
-    if (!needless) out.push_back(i);
-  }
-  return out;
-}
-
-/// What runs in the interval runs in one of the ways.
-CutsRows::Row CutsRows::by_row(std::size_t o, int k, int impl) {
-  const Column run{Column::kRun, {-1, -1}, static_cast<int>(o), k, impl};
-  require(exists(run), "ways of a run that is none");
-  Row row;
-  add(run, -1, &row);
-  for (const int way : ways(o, impl)) {
-    const Column by{Column::kBy, {-1, -1}, static_cast<int>(o), k, way};
-    require(exists(by), "a run has one way only, or is a first run");
-    add(by, 1, &row);
-  }
-  return row;
-}
-
 CutsRows::Row CutsRows::inside_row(std::size_t o, int k, int impl) {
   const int by = stands_[o][static_cast<std::size_t>(impl)];
-  const std::vector<int> list = ways(o, by);
+  const std::vector<int> list = ways(o, k, by);
   const bool one = list.size() == 1;
   const Column run{one ? Column::kRun : Column::kBy, {-1, -1}, static_cast<int>(o), k, one ? by : impl};
-  require(k > 0 && k < static_cast<int>(cuts_.size()) && cuts_[k] != o && ops_[o].here && exists(run) &&
-              std::count(list.begin(), list.end(), impl) == 1,
+  require(k > 0 && k < static_cast<int>(cuts_.size()) && cuts_[k] != o && ops_[o].here && has_run(o, k, by) &&
+              exists(run) && std::count(list.begin(), list.end(), impl) == 1,
           "it gives room to no run");
   Row row;
   row.bytes = true;
@@ -549,7 +518,9 @@ CutsRows::Row CutsRows::row_of(const JsonReader& r) {
   } else if (kind == "by") {
     size_is(4);
     const std::size_t o = op_of(k[1]);
-    row = by_row(o, instant_of(k[2]), impl_of(o, k[3]));
+    row = by_row(o, interval_of(k[2]), impl_of(o, k[3]));
+  } else if (kind == "outlive") {
+    row = outlive_row(k);
   } else if (kind == "inside") {
     size_is(4);
     const std::size_t o = op_of(k[1]);
@@ -578,6 +549,9 @@ int CutsRows::column_of(const JsonReader& r) {
     size_is(3);
     const int at = instant_of(k[1]);
     c = {Column::kFirst, {-1, -1}, at, impl_of(cuts_[at], k[2])};
+  } else if (kind == "again") {
+    size_is(3);
+    c = {Column::kAgain, {-1, -1}, static_cast<int>(op_of(k[1])), interval_of(k[2])};
   } else if (kind == "back") {
     size_is(3);
     c = {Column::kBack, known_value(k[1]), interval_of(k[2])};

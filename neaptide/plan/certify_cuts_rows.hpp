@@ -38,7 +38,7 @@ class CutsRows : public View {
 
  private:
   struct Column {
-    enum Kind : char { kHeld, kRun, kFirst, kBack, kAway, kCarried, kBy } kind;
+    enum Kind : char { kHeld, kRun, kFirst, kBack, kAway, kCarried, kBy, kAgain } kind;
     Value value{-1, -1};
     int a = -1, b = -1, c = -1;
     friend auto operator<=>(const Column&, const Column&) = default;
@@ -77,14 +77,20 @@ class CutsRows : public View {
   bool there(const Value& v, int at, int k) const;
   Row carry_row(const Value& v, int k);
   Bytes beside_reads(std::size_t o, int impl) const;
-  std::vector<int> ways(std::size_t o, int impl) const;
-  Row by_row(std::size_t o, int k, int impl);
+  std::vector<int> ways(std::size_t o, int j, int impl) const;
+  Row by_row(std::size_t o, int j, int impl);
+  std::optional<int> still_there(const Value& v, int k, Row* row);
+  bool may_be_gone(const Value& v, int k) const;
+  void add_spares(std::size_t o, int j, int impl, const Value& v, Row* row);
+  Row outlive_row(const std::vector<JsonReader>& k);
+  void require_earlier(std::size_t a, std::size_t b, bool same) const;
   Row inside_row(std::size_t o, int k, int impl);
 
   std::vector<std::size_t> cuts_;
   std::vector<std::pair<int, int>> first_;  // by op: intervals in which it may first run
   std::vector<std::vector<int>> stands_;    // [op][impl]
-  std::vector<std::vector<std::set<Value>>> reads_, writes_;
+  std::vector<std::vector<std::set<Value>>> reads_, writes_, takes_;
+  bool any_order_ = false;
   std::vector<std::set<Value>> common_, always_;  // by op: read, written by every implementation
   std::map<Column, int> numbers_;
   std::vector<Exact> cost_;

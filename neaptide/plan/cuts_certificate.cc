@@ -49,6 +49,11 @@ Json key(const CutsFrame& frame, const CutsKey& k) {
       return Json::array({"carried", value(k.a), k.b});
     case CutsKey::kBy:
       return Json::array({"by", k.a, k.b, k.c});
+    case CutsKey::kAgain:
+      return Json::array({"again", k.a, k.b});
+    case CutsKey::kOutlive:
+      if (k.e < 0) return Json::array({"outlive", k.a, value(k.b), k.c, k.d});
+      return Json::array({"outlive", k.a, value(k.b), k.c, k.d, k.e, k.f, k.g < 0 ? Json() : value(k.g)});
     case CutsKey::kCarry:
       return Json::array({"carry", value(k.a), k.b});
     case CutsKey::kInside:

@@ -31,13 +31,18 @@ CutsFrame::CutsFrame(const Problem& p, DeviceId d, BoundScope s) : problem(p), f
   for (std::size_t o = 0; o < p.ops.size(); ++o) {
     const auto& impls = p.ops[OpId(o)].impls;
     here.push_back(std::all_of(impls.begin(), impls.end(), [&](const Impl& i) { return i.device == device; }));
-    std::vector<std::vector<int>> reads(impls.size()), writes(impls.size());
+    std::vector<std::vector<int>> reads(impls.size()), writes(impls.size()), takes(impls.size());
     for (std::size_t i = 0; i < impls.size(); ++i) {
       for (std::size_t r = 0; r < impls[i].reads.size(); ++r) {
         const int version = facts.versions_.read[o][i][r];
         if (version < 0 || !here[o]) continue;
         const int v = facts.value_of[impls[i].reads[r].index()][version];
-        if (size[v] > 0) reads[i].push_back(v);
+        if (size[v] <= 0) continue;
+        reads[i].push_back(v);
+        const auto& pairs = impls[i].in_place;
+        const bool over =
+            std::any_of(pairs.begin(), pairs.end(), [&](const InPlace& one) { return one.in == impls[i].reads[r]; });
+        if (over) takes[i].push_back(v);
       }
       for (std::size_t w = 0; w < impls[i].writes.size(); ++w) {
         const int v = facts.value_of[impls[i].writes[w].index()][facts.versions_.write[o][i][w]];
@@ -45,6 +50,7 @@ CutsFrame::CutsFrame(const Problem& p, DeviceId d, BoundScope s) : problem(p), f
       }
       std::sort(reads[i].begin(), reads[i].end());
       std::sort(writes[i].begin(), writes[i].end());
+      std::sort(takes[i].begin(), takes[i].end());
     }
     std::vector<int> stands, common;
     const auto dominates = [&](std::size_t k, std::size_t i) {
@@ -69,6 +75,7 @@ CutsFrame::CutsFrame(const Problem& p, DeviceId d, BoundScope s) : problem(p), f
     stands_for.push_back(std::move(stands));
     impl_reads.push_back(std::move(reads));
     impl_writes.push_back(std::move(writes));
+    impl_takes.push_back(std::move(takes));
     common_.push_back(std::move(common));
     for (const int v : facts.reads[o]) {
       if (const int m = sole_maker(v); m >= 0) followers_[m].push_back(static_cast<int>(o));
@@ -184,13 +191,17 @@ Bytes CutsFrame::working_set(OpId op, int impl) const {
   return sum;
 }
 
-std::vector<int> CutsFrame::ways(OpId op, int impl) const {
+std::vector<int> CutsFrame::ways(OpId op, int impl, bool first) const {
   const auto& impls = problem.ops[op].impls;
-  const auto& stands = stands_for[op.index()];
+  std::vector<int> stands = stands_for[op.index()];
+  for (std::size_t i = 0; i < stands.size(); ++i) {
+    if (first && !facts.may_be_first[op.index()][i]) stands[i] = -1;
+  }
   const auto undercuts = [&](std::size_t a, std::size_t b) {
     return impls[a].seconds <= impls[b].seconds &&
            beside_reads(op, static_cast<int>(a)) <= beside_reads(op, static_cast<int>(b)) &&
-           contains(impl_reads[op.index()][b], impl_reads[op.index()][a]);
+           contains(impl_reads[op.index()][b], impl_reads[op.index()][a]) &&
+           contains(impl_takes[op.index()][b], impl_takes[op.index()][a]);
   };
   std::vector<int> out;
   for (std::size_t i = 0; i < stands.size(); ++i) {

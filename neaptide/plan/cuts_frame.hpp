@@ -29,6 +29,8 @@ class CutsFrame {
   std::vector<Units> back, away;             // by value: seconds of the copies; kNoLimit: none
   std::vector<std::vector<int>> stands_for;  // [op][impl]: the implementation that dominates it, or itself
   std::vector<std::vector<std::vector<int>>> impl_reads, impl_writes;  // [op][impl]: values that count
+  std::vector<std::vector<std::vector<int>>>
+      impl_takes;  // of those read: whose block a run takes over, so that it ends
   Bytes fixed_bytes = 0;
 
   /// The op that alone can make the value; -1: none or several.
@@ -51,8 +53,9 @@ class CutsFrame {
   /// Bytes that a run by the implementation needs on the device: what it reads, workspace, outputs that take no block
   /// over.
   Bytes working_set(OpId op, int impl) const;
-  /// Of those that `impl` stands for, itself included, the ones that no other undercuts in seconds and in room both.
-  std::vector<int> ways(OpId op, int impl) const;
+  /// Of those that `impl` stands for, itself included, the ones that no other undercuts in everything: seconds, room,
+  /// what is read and what is taken over. `first`: of those that may be a first run.
+  std::vector<int> ways(OpId op, int impl, bool first) const;
   /// Every implementation's reads.
   const std::vector<int>& common_reads(OpId op) const { return common_[op.index()]; }
 

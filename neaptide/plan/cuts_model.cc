@@ -26,6 +26,7 @@ CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list, const std::set<
   for (int k = 1; k < static_cast<int>(cuts.size()); ++k) {
     if (inside.count(cuts[k])) add_inside(k);
   }
+  for (int j = 1; j < n_intervals(); ++j) add_in_place(j);
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const int away = columns[c].kind == CutsKey::kBack ? column({CutsKey::kAway, columns[c].a}) : -1;
     if (away < 0) continue;
@@ -132,14 +133,14 @@ void CutsModel::add_columns() {
     for (std::size_t o = 0; o < p.ops.size(); ++o) {
       const Op& op = p.ops[OpId(o)];
       if (first[o][0] > j || (op.once && j > first[o][1])) continue;
-      const bool definite = frame.facts.necessary[o] && first[o][0] == first[o][1] && j == first[o][0];
+      const bool certain = definite(static_cast<int>(o), j);
       std::vector<int> classes;
       for (std::size_t i = 0; i < op.impls.size(); ++i) {
         if (frame.stands_for[o][i] == static_cast<int>(i)) classes.push_back(static_cast<int>(i));
       }
-      if (definite && (classes.size() == 1 || !frame.here[o])) continue;  // certain: no decision
-      const bool useful = definite || std::any_of(frame.facts.writes[o].begin(), frame.facts.writes[o].end(),
-                                                  [&](int v) { return frame.size[v] > 0 && needed_[j][v]; });
+      if (certain && (classes.size() == 1 || !frame.here[o])) continue;  // certain: no decision
+      const bool useful = certain || std::any_of(frame.facts.writes[o].begin(), frame.facts.writes[o].end(),
+                                                 [&](int v) { return frame.size[v] > 0 && needed_[j][v]; });
       if (!useful) continue;
       const bool may_be_first = frame.facts.necessary[o] && j <= first[o][1];
       for (const int i : classes) {
@@ -152,6 +153,33 @@ void CutsModel::add_columns() {
   }
 }
 
+bool CutsModel::definite(int o, int j) const {
+  return frame.facts.necessary[o] && first[o][0] == j && first[o][1] == j;
+}
+
+bool CutsModel::taken_by_some(OpId op, int v) const {
+  const auto& takes = frame.impl_takes[op.index()];
+  return std::any_of(takes.begin(), takes.end(), [&](const auto& list) { return has(list, v); });
+}
+
+// Whether the value is still there right after instant k: 1 if that is certain, else these columns.
+CutsModel::Terms CutsModel::after(int v, int k, bool* certain) const {
+  const OpId tau = cuts[k];
+  const bool common = has(frame.common_reads(tau), v);
+  *certain = written_by_all(tau, v) || (common && !taken_by_some(tau, v));
+  Terms terms;
+  if (*certain) return terms;
+  const int held = column({CutsKey::kHeld, v, k});
+  if (held >= 0) terms.emplace_back(held, 1);
+  if (held < 0 && !common) return terms;
+  for (std::size_t i = 0; i < frame.impl_takes[tau.index()].size(); ++i) {
+    const int chosen = column({CutsKey::kFirst, k, static_cast<int>(i)});
+    const bool takes = has(frame.impl_takes[tau.index()][i], v);
+    if (chosen >= 0 && takes != common) terms.emplace_back(chosen, common ? 1 : -1);
+  }
+  return terms;
+}
+
 bool CutsModel::written_by_all(OpId tau, int v) const {
   const auto& writes = frame.impl_writes[tau.index()];
   return std::all_of(writes.begin(), writes.end(), [&](const auto& list) { return has(list, v); });
@@ -160,32 +188,30 @@ bool CutsModel::written_by_all(OpId tau, int v) const {
 // Whether an op that certainly first runs in the interval may make the value then: a run that need not be a column.
 bool CutsModel::first_made_in(int v, int j) const {
   const auto& makers = frame.facts.values[v].makers;
-  return std::any_of(makers.begin(), makers.end(), [&](OpId m) {
-    const auto& range = first[m.index()];
-    return frame.facts.necessary[m.index()] && range[0] == j && range[1] == j;
-  });
+  return std::any_of(makers.begin(), makers.end(), [&](OpId m) { return definite(m.value, j); });
 }
 
 // Whether the value certainly appears in the interval, or was certainly held at the instant before it. A run counts as
 // one by what stands for its implementation, which may write more.
 bool CutsModel::made_anyway(int v, int j) const {
   for (const OpId m : frame.facts.values[v].makers) {
-    const auto& range = first[m.index()];
-    if (!frame.facts.necessary[m.index()] || range[0] != j || range[1] != j) continue;
+    if (!definite(m.value, j)) continue;
     const auto& stands = frame.stands_for[m.index()];
     const auto& writes = frame.impl_writes[m.index()];
     if (std::all_of(stands.begin(), stands.end(), [&](int i) { return has(writes[i], v); })) return true;
   }
-  return has(frame.common_reads(cuts[j - 1]), v) || written_by_all(cuts[j - 1], v);
+  bool certain = false;
+  after(v, j - 1, &certain);
+  return certain;
 }
 
 // Everything that lets a run of interval j find the value.
-std::vector<std::pair<int, std::int64_t>> CutsModel::made(int v, int j) const {
-  std::vector<std::pair<int, std::int64_t>> terms;
+CutsModel::Terms CutsModel::made(int v, int j) const {
+  bool certain = false;
+  Terms terms = after(v, j - 1, &certain);
   const auto put = [&](const CutsKey& key) {
     if (const int c = column(key); c >= 0) terms.emplace_back(c, 1);
   };
-  put({CutsKey::kHeld, v, j - 1});
   put({CutsKey::kBack, v, j});
   for (const OpId m : frame.facts.values[v].makers) {
     const std::size_t o = m.index();
@@ -197,9 +223,8 @@ std::vector<std::pair<int, std::int64_t>> CutsModel::made(int v, int j) const {
 }
 
 void CutsModel::add_run_rows(int o, int j) {
-  const auto& range = first[o];
-  const bool definite = frame.facts.necessary[o] && range[0] == range[1] && j == range[0];
-  if (definite) {
+  const bool certain = definite(o, j);
+  if (certain) {
     for (const int v : frame.common_reads(OpId(o))) {
       if (made_anyway(v, j)) continue;
       if (!used_.insert({v, j}).second) continue;
@@ -213,13 +238,13 @@ void CutsModel::add_run_rows(int o, int j) {
     if (run < 0) continue;
     if (frame.facts.may_be_first[o][i]) must.terms.emplace_back(run, 1);
     for (const int v : frame.impl_reads[o][i]) {
-      if (made_anyway(v, j) || (definite && has(frame.common_reads(OpId(o)), v))) continue;
+      if (made_anyway(v, j) || (certain && has(frame.common_reads(OpId(o)), v))) continue;
       CutsRow row{{CutsKey::kRead, o, j, impl, v}, 0, made(v, j)};
       row.terms.emplace_back(run, -1);
       add_row(std::move(row));
     }
   }
-  if (definite && !must.terms.empty()) add_row(std::move(must));
+  if (certain && !must.terms.empty()) add_row(std::move(must));
 }
 
 void CutsModel::add_instant(int k) {
@@ -308,22 +333,31 @@ void CutsModel::add_inside(int k) {
     for (int i = 0; i < static_cast<int>(frame.impl_reads[o].size()); ++i) {
       const int run = column({CutsKey::kRun, o, k, i});
       if (run < 0) continue;
-      const std::vector<int> ways = frame.ways(OpId(o), i);
-      if (ways.size() == 1) {
-        add_inside_row(o, k, ways[0], run, carried);
-        continue;
-      }
-      const auto units = [&](int impl) {
-        return frame.facts.units(frame.problem.ops[OpId(o)].impls[static_cast<std::size_t>(impl)].seconds);
-      };
-      CutsRow by{{CutsKey::kBy, o, k, i}, 0, {{run, -1}}};
-      for (const int way : ways) {
-        by.terms.emplace_back(add({CutsKey::kBy, o, k, way}, units(way) - units(i)), 1);
-        add_inside_row(o, k, way, by.terms.back().first, carried);
-      }
-      add_row(std::move(by));
+      for (const auto& [way, c] : ways(o, k, i)) add_inside_row(o, k, way, c, carried);
     }
   }
+}
+
+// In which ways the class runs in the interval, and the columns that say so: its own where there is but one.
+std::vector<std::pair<int, int>> CutsModel::ways(int o, int j, int impl) {
+  const int run = column({CutsKey::kRun, o, j, impl});
+  const std::vector<int> list = frame.ways(OpId(o), impl, run < 0);
+  if (list.size() == 1) return {{list[0], run}};
+  const auto& impls = frame.problem.ops[OpId(o)].impls;
+  const auto units = [&](int i) { return frame.facts.units(impls[static_cast<std::size_t>(i)].seconds); };
+  const Units base = run < 0 ? frame.facts.units(frame.facts.least_first[o]) : units(impl);
+  std::vector<std::pair<int, int>> out;
+  CutsRow by{{CutsKey::kBy, o, j, impl}, run < 0 ? 1 : 0, {}};
+  if (run >= 0) by.terms.emplace_back(run, -1);
+  for (const int way : list) {
+    int c = column({CutsKey::kBy, o, j, way});
+    const bool known = c >= 0;
+    if (!known) c = add({CutsKey::kBy, o, j, way}, units(way) - base);
+    out.emplace_back(way, c);
+    if (!known) by.terms.emplace_back(c, 1);
+  }
+  if (by.terms.size() >= list.size()) add_row(std::move(by));
+  return out;
 }
 
 void CutsModel::add_inside_row(int o, int k, int impl, int column, const std::vector<std::pair<int, int>>& carried) {

@@ -8,7 +8,8 @@
 //   z[k,i]    tau_k first runs by implementation i
 //   p[v,j]    value v comes back from another device in interval j;  q[v]: it went there
 //   c[v,j]    value v lies there all through interval j (only where asked for)
-//   y[o,j,i]  some run of x[o,j,.] is by implementation i itself (there too)
+//   y[o,j,i]  some run of o in interval j is by implementation i itself (there too, and where it may take over a value)
+//   a[o,j]    some implementation of o runs once more in interval j
 //
 // Rows, all "at least": a run needs every input held at the last instant or made since; what is held at an instant was
 // held at the last one or made since; what first runs in an interval reads its inputs there; what must be there at the
@@ -19,6 +20,9 @@
 // Runs inside an interval need room as well: what is held at both of its instants and not made in between lies there
 // during every one of them. Such rows come with the c columns, for the intervals that end at the ops asked for; with
 // the y columns where a faster implementation stands for one that needs less room.
+//
+// A run that takes over the block of what it reads ends that value. So where the value is still wanted, it was made
+// once more than it was taken over, or some run left it alone: cuts_in_place.cc.
 //
 // Implementations that another one dominates (no dearer, reads no more, writes no less) are left to it: `stands_for`.
 #pragma once
@@ -43,7 +47,8 @@ struct CutsKey {
     kBack,
     kAway,
     kCarried,
-    kBy,  // columns
+    kBy,
+    kAgain,  // columns
     kMust,
     kRead,
     kUse,
@@ -55,10 +60,11 @@ struct CutsKey {
     kDoes,
     kOnly,
     kCarry,
-    kInside  // rows; kAway and kBy are both
+    kInside,
+    kOutlive  // rows; kAway and kBy are both
   };
   Kind kind;
-  int a = -1, b = -1, c = -1, d = -1;
+  int a = -1, b = -1, c = -1, d = -1, e = -1, f = -1, g = -1;
   friend auto operator<=>(const CutsKey&, const CutsKey&) = default;
 };
 
@@ -89,11 +95,16 @@ struct CutsModel {
   double cost_scale = 1, byte_scale = 1;  // units and bytes per unit of the relaxation
 
  private:
+  using Terms = std::vector<std::pair<int, std::int64_t>>;  // column, factor
   int add(const CutsKey& key, Units units);
   void add_row(CutsRow row);
-  std::vector<std::pair<int, std::int64_t>> made(int value, int interval) const;
+  Terms made(int value, int interval) const;
   bool made_anyway(int value, int interval) const;
   bool written_by_all(OpId tau, int value) const;
+  bool taken_by_some(OpId op, int value) const;
+  bool definite(int op, int interval) const;
+  bool surely_before(int a, int b) const;
+  Terms after(int value, int k, bool* certain) const;
   bool first_made_in(int value, int interval) const;
   void find_needed();
   void add_columns();
@@ -101,9 +112,16 @@ struct CutsModel {
   void add_instant(int k);
   void add_inside(int k);
   void add_inside_row(int op, int k, int impl, int column, const std::vector<std::pair<int, int>>& carried);
+  std::vector<std::pair<int, int>> ways(int op, int interval, int impl);
+  void add_in_place(int interval);
+  struct Taken;
+  void add_outlive(const Taken& t, const CutsKey& key, Terms more, std::int64_t least);
+  void add_readers(const Taken& t);
+  bool spare(int op, int interval, int impl, int value, Terms* terms);
 
   std::map<CutsKey, int> index_;
   std::set<std::pair<int, int>> used_;
+  std::vector<std::vector<int>> readers_;  // by value
   std::vector<std::vector<char>> needed_;  // [interval][value]: may be read in it or later
 };
 
