@@ -515,6 +515,14 @@ CutsRows::Row CutsRows::row_of(const JsonReader& r) {
   } else if (kind == "carry") {
     size_is(3);
     row = carry_row(known_value(k[1]), instant_of(k[2]));
+  } else if (kind == "by" && k.size() == 5) {  // no way without a run
+    const std::size_t o = op_of(k[1]);
+    const int j = interval_of(k[2]), impl = impl_of(o, k[3]), way = impl_of(o, k[4]);
+    const Column by{Column::kBy, {-1, -1}, static_cast<int>(o), j, way};
+    require(has_run(o, j, impl) && stands_[o][static_cast<std::size_t>(way)] == impl && exists(by),
+            "a run has one way only, or is at an instant");
+    add({Column::kRun, {-1, -1}, static_cast<int>(o), j, impl}, 1, &row);
+    add(by, -1, &row);
   } else if (kind == "by") {
     size_is(4);
     const std::size_t o = op_of(k[1]);

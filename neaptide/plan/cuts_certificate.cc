@@ -48,7 +48,7 @@ Json key(const CutsFrame& frame, const CutsKey& k) {
     case CutsKey::kCarried:
       return Json::array({"carried", value(k.a), k.b});
     case CutsKey::kBy:
-      return Json::array({"by", k.a, k.b, k.c});
+      return k.d < 0 ? Json::array({"by", k.a, k.b, k.c}) : Json::array({"by", k.a, k.b, k.c, k.d});
     case CutsKey::kAgain:
       return Json::array({"again", k.a, k.b});
     case CutsKey::kOutlive:

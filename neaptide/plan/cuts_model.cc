@@ -354,7 +354,9 @@ std::vector<std::pair<int, int>> CutsModel::ways(int o, int j, int impl) {
     const bool known = c >= 0;
     if (!known) c = add({CutsKey::kBy, o, j, way}, units(way) - base);
     out.emplace_back(way, c);
-    if (!known) by.terms.emplace_back(c, 1);
+    if (known) continue;
+    by.terms.emplace_back(c, 1);
+    if (run >= 0) add_row({{CutsKey::kBy, o, j, impl, way}, 0, {{run, 1}, {c, -1}}});
   }
   if (by.terms.size() >= list.size()) add_row(std::move(by));
   return out;
