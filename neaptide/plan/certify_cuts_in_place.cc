@@ -110,10 +110,11 @@ void CutsRows::require_earlier(std::size_t a, std::size_t b, bool same) const {
 }
 
 /// ["outlive", op, value, interval, implementation]: held at the interval's end, or wanted there.
-/// ["outlive", op, value, interval, through, reader, implementation, what]: read after the op has run, which has since
-/// `through` reads what the op makes (or, -1, since the op first runs in the interval before the reader does).
+/// ["outlive", op, value, interval, through, reader, implementation, what, by]: read after the op has run, which it has
+/// since `through` reads what the op makes, at least by an implementation (or, through -1, since the op first runs in
+/// the interval before the reader does).
 CutsRows::Row CutsRows::outlive_row(const std::vector<JsonReader>& k) {
-  require(k.size() == 5 || k.size() == 8, "a row has another number of indices");
+  require(k.size() == 5 || k.size() == 9, "a row has another number of indices");
   const std::size_t o = op_of(k[1]);
   const Value v = known_value(k[2]);
   const int j = interval_of(k[3]), n = static_cast<int>(cuts_.size());
@@ -161,18 +162,27 @@ CutsRows::Row CutsRows::outlive_row(const std::vector<JsonReader>& k) {
     const bool may = has_run(o, j, i) || (first_run(o) && stands_[o][static_cast<std::size_t>(i)] == i);
     if (may) add_spares(o, j, i, v, &row);
   }
-  row.least += 1;
   const std::size_t r = op_of(k[5]);
   require(r != o && first_run(r) && ops_[r].here, "a reader that need not run");
   if (k[4].integer(-1) < 0) {
     require(first_run(o), "a value outlives a run that is none");
     require_earlier(o, r, false);
+    row.least += 1;
   } else {
     const std::size_t w = op_of(k[4]);
     const Value u = known_value(k[7]);
     const auto by = sole_maker(u);
-    require(w != o && first_run(w) && ops_[w].here && common_[w].count(u) > 0 && by == o && !has_back(u),
+    require(w != o && first_run(w) && ops_[w].here && by == o && !has_back(u),
             "a run is needed for what it does not make");
+    if (k[8].integer(-1) < 0) {
+      require(common_[w].count(u) > 0, "a run is needed for what need not be read");
+      row.least += 1;
+    } else {
+      const Column reads{Column::kRun, {-1, -1}, static_cast<int>(w), j, impl_of(w, k[8])};
+      require(exists(reads) && reads_[w][static_cast<std::size_t>(reads.c)].count(u) > 0,
+              "a run is needed for what is not read");
+      add(reads, -1, &row);
+    }
     require_earlier(w, r, true);
     if (still_there(u, j - 1, &row)) row.least -= 1;
   }

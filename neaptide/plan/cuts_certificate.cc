@@ -53,7 +53,7 @@ Json key(const CutsFrame& frame, const CutsKey& k) {
       return Json::array({"again", k.a, k.b});
     case CutsKey::kOutlive:
       if (k.e < 0) return Json::array({"outlive", k.a, value(k.b), k.c, k.d});
-      return Json::array({"outlive", k.a, value(k.b), k.c, k.d, k.e, k.f, k.g < 0 ? Json() : value(k.g)});
+      return Json::array({"outlive", k.a, value(k.b), k.c, k.d, k.e, k.f, k.g < 0 ? Json() : value(k.g), k.h});
     case CutsKey::kCarry:
       return Json::array({"carry", value(k.a), k.b});
     case CutsKey::kInside:

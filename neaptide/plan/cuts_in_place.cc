@@ -118,6 +118,32 @@ bool CutsModel::surely_before(int a, int b) const {
   return a != b && std::any_of(reads.begin(), reads.end(), [&](int v) { return frame.sole_maker(v) == a; });
 }
 
+/// A first run that reads what only o makes: by every implementation (-1), or by one.
+struct CutsModel::Through {
+  int op, value, impl;
+  Terms there;  // of the value, after the last instant
+};
+
+std::vector<CutsModel::Through> CutsModel::find_through(const Taken& t) const {
+  std::vector<Through> through;
+  for (const int u : frame.facts.writes[t.o]) {
+    bool certain = frame.size[u] == 0 || frame.sole_maker(u) != t.o || frame.back[u] != kNoLimit;
+    if (certain) continue;
+    const Terms there = after(u, t.j - 1, &certain);
+    for (const int w : certain ? std::vector<int>{} : readers_[u]) {
+      if (w == t.o || !definite(w, t.j)) continue;
+      const bool common = has(frame.common_reads(OpId(w)), u);
+      if (common) through.push_back({w, u, -1, there});
+      for (std::size_t i = 0; i < frame.impl_reads[w].size() && !common; ++i) {
+        const bool runs = column({CutsKey::kRun, w, t.j, static_cast<int>(i)}) >= 0;
+        if (runs && has(frame.impl_reads[w][i], u)) through.push_back({w, u, static_cast<int>(i), there});
+      }
+    }
+  }
+  std::stable_partition(through.begin(), through.end(), [](const Through& one) { return one.impl < 0; });
+  return through;
+}
+
 // First runs of the interval that read the value after o has run: because o certainly ran first, or because they or
 // something before them read what only o makes.
 void CutsModel::add_readers(const Taken& t) {
@@ -125,43 +151,36 @@ void CutsModel::add_readers(const Taken& t) {
   for (const int impl : t.impls) {
     if (!spare(t.o, t.j, impl, t.v, &spares)) return;
   }
-  struct Through {
-    int op, value;
-    Terms there;  // of the value, after the last instant
-  };
-  std::vector<Through> through;
-  for (const int u : frame.facts.writes[t.o]) {
-    bool certain = frame.size[u] == 0 || frame.sole_maker(u) != t.o || frame.back[u] != kNoLimit;
-    if (certain) continue;
-    Terms there = after(u, t.j - 1, &certain);
-    for (const int w : certain ? std::vector<int>{} : readers_[u]) {
-      if (w != t.o && definite(w, t.j) && has(frame.common_reads(OpId(w)), u)) through.push_back({w, u, there});
-    }
-  }
+  const std::vector<Through> through = find_through(t);
   for (const int r : readers_[t.v]) {
     if (r == t.o || !definite(r, t.j)) continue;
-    CutsKey key{CutsKey::kOutlive, t.o, t.v, t.j, -1, r, -1, -1};
-    Terms more = spares;
-    if (!definite(t.o, t.j) || !surely_before(t.o, r)) {
-      const auto w = std::find_if(through.begin(), through.end(),
-                                  [&](const Through& one) { return one.op == r || surely_before(one.op, r); });
-      if (w == through.end()) continue;
-      key.d = w->op;
-      key.g = w->value;
-      more.insert(more.end(), w->there.begin(), w->there.end());
-    }
-    if (has(frame.common_reads(OpId(r)), t.v)) {
-      add_outlive(t, key, more, 2);
+    if (definite(t.o, t.j) && surely_before(t.o, r)) {
+      add_reader(t, r, {CutsKey::kOutlive, t.o, t.v, t.j, -1, r}, spares, 1);
       continue;
     }
-    for (std::size_t i = 0; i < frame.impl_reads[r].size(); ++i) {
-      key.f = static_cast<int>(i);
-      const int run = column({CutsKey::kRun, r, t.j, key.f});
-      if (run < 0 || !has(frame.impl_reads[r][i], t.v)) continue;
-      Terms all = more;
-      all.emplace_back(run, -1);
-      add_outlive(t, key, std::move(all), 1);
+    for (const Through& w : through) {
+      if (w.op != r && !surely_before(w.op, r)) continue;
+      Terms more = spares;
+      more.insert(more.end(), w.there.begin(), w.there.end());
+      if (w.impl >= 0) more.emplace_back(column({CutsKey::kRun, w.op, t.j, w.impl}), -1);
+      add_reader(t, r, {CutsKey::kOutlive, t.o, t.v, t.j, w.op, r, -1, w.value, w.impl}, more, w.impl < 0 ? 1 : 0);
+      if (w.impl < 0) break;  // certain: the others say less
     }
+  }
+}
+
+void CutsModel::add_reader(const Taken& t, int r, CutsKey key, const Terms& more, std::int64_t least) {
+  if (has(frame.common_reads(OpId(r)), t.v)) {
+    add_outlive(t, key, more, least + 1);
+    return;
+  }
+  for (std::size_t i = 0; i < frame.impl_reads[r].size(); ++i) {
+    key.f = static_cast<int>(i);
+    const int run = column({CutsKey::kRun, r, t.j, key.f});
+    if (run < 0 || !has(frame.impl_reads[r][i], t.v)) continue;
+    Terms all = more;
+    all.emplace_back(run, -1);
+    add_outlive(t, key, std::move(all), least);
   }
 }
 

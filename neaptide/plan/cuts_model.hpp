@@ -64,7 +64,7 @@ struct CutsKey {
     kOutlive  // rows; kAway and kBy are both
   };
   Kind kind;
-  int a = -1, b = -1, c = -1, d = -1, e = -1, f = -1, g = -1;
+  int a = -1, b = -1, c = -1, d = -1, e = -1, f = -1, g = -1, h = -1;
   friend auto operator<=>(const CutsKey&, const CutsKey&) = default;
 };
 
@@ -116,7 +116,10 @@ struct CutsModel {
   void add_in_place(int interval);
   struct Taken;
   void add_outlive(const Taken& t, const CutsKey& key, Terms more, std::int64_t least);
+  struct Through;
   void add_readers(const Taken& t);
+  void add_reader(const Taken& t, int reader, CutsKey key, const Terms& more, std::int64_t least);
+  std::vector<Through> find_through(const Taken& t) const;
   bool spare(int op, int interval, int impl, int value, Terms* terms);
 
   std::map<CutsKey, int> index_;
