@@ -33,67 +33,65 @@ bool CutsModel::spare(int o, int j, int impl, int v, Terms* terms) {
   return true;
 }
 
-void CutsModel::add_in_place(int j) {
+void CutsModel::add_in_place(int o, int j) {
   if (readers_.empty()) {
     readers_.resize(frame.size.size());
-    for (std::size_t o = 0; o < frame.impl_reads.size(); ++o) {
-      for (const auto& reads : frame.impl_reads[o]) {
+    for (std::size_t r = 0; r < frame.impl_reads.size(); ++r) {
+      for (const auto& reads : frame.impl_reads[r]) {
         for (const int v : reads) {
-          if (readers_[v].empty() || readers_[v].back() != static_cast<int>(o))
-            readers_[v].push_back(static_cast<int>(o));
+          if (readers_[v].empty() || readers_[v].back() != static_cast<int>(r))
+            readers_[v].push_back(static_cast<int>(r));
         }
       }
     }
   }
   const bool last = j + 1 == n_intervals();
-  for (int o = 0; o < static_cast<int>(frame.impl_takes.size()); ++o) {
-    if (!last && cuts[j].value == o) continue;  // runs at the instant only: see after()
-    std::vector<int> values;
-    for (const auto& takes : frame.impl_takes[o]) values.insert(values.end(), takes.begin(), takes.end());
-    std::sort(values.begin(), values.end());
-    values.erase(std::unique(values.begin(), values.end()), values.end());
-    for (const int v : values) {
-      const int m = frame.sole_maker(v);
-      if (m < 0 || m == o || frame.back[v] != kNoLimit || !frame.here[m] || (!last && cuts[j].value == m)) continue;
-      Taken t{o, v, j, {}, 0, {}};
-      for (std::size_t i = 0; i < frame.stands_for[o].size(); ++i) {
-        const int impl = static_cast<int>(i);
-        const bool runs = column({CutsKey::kRun, o, j, impl}) >= 0;
-        if (frame.stands_for[o][i] == impl && (runs || (definite(o, j) && frame.here[o]))) t.impls.push_back(impl);
-      }
-      if (t.impls.empty()) continue;
-      bool certain = false;
-      t.there = after(v, j - 1, &certain);
-      t.n_there = certain ? 1 : 0;
-      bool counted = false;  // the runs of m
-      for (std::size_t i = 0; i < frame.impl_writes[m].size(); ++i) {
-        const int run = column({CutsKey::kRun, m, j, static_cast<int>(i)});
-        if (run < 0) continue;
-        counted = true;
-        if (has(frame.impl_writes[m][i], v)) t.there.emplace_back(run, 1);
-      }
-      if (definite(m, j) && !counted) ++t.n_there;
-      if (t.n_there > 1) continue;
-      const bool made_here = first[m][0] <= j && !frame.problem.ops[OpId(m)].once;
-      if (made_here && (counted || definite(m, j))) {
-        const CutsKey again{CutsKey::kAgain, m, j};
-        const Units units = frame.facts.units(frame.facts.least[m]);
-        t.there.emplace_back(column(again) >= 0 ? column(again) : add(again, units), 1);
-      }
-      const int held = last ? -1 : column({CutsKey::kHeld, v, j});
-      const bool wanted = last ? frame.needed_at_end[v] != 0 : has(frame.common_reads(cuts[j]), v);
-      for (const int impl : t.impls) {
-        if (!wanted && held < 0) break;
-        const int run = column({CutsKey::kRun, o, j, impl});
-        Terms more;
-        if (!spare(o, j, impl, v, &more)) continue;
-        if (std::count(more.begin(), more.end(), std::pair<int, std::int64_t>(run, 1)) > 0) continue;  // always may
-        if (run >= 0) more.emplace_back(run, -1);
-        if (!wanted) more.emplace_back(held, -1);
-        add_outlive(t, {CutsKey::kOutlive, o, v, j, impl}, std::move(more), (run < 0 ? 1 : 0) + (wanted ? 1 : 0));
-      }
-      add_readers(t);
+  if (!last && cuts[j].value == o) return;  // runs at the instant only: see after()
+  std::vector<int> values;
+  for (const auto& takes : frame.impl_takes[o]) values.insert(values.end(), takes.begin(), takes.end());
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  for (const int v : values) {
+    const int m = frame.sole_maker(v);
+    if (m < 0 || m == o || frame.back[v] != kNoLimit || !frame.here[m] || (!last && cuts[j].value == m)) continue;
+    Taken t{o, v, j, {}, 0, {}};
+    for (std::size_t i = 0; i < frame.stands_for[o].size(); ++i) {
+      const int impl = static_cast<int>(i);
+      const bool runs = column({CutsKey::kRun, o, j, impl}) >= 0;
+      if (frame.stands_for[o][i] == impl && (runs || (definite(o, j) && frame.here[o]))) t.impls.push_back(impl);
     }
+    if (t.impls.empty()) continue;
+    bool certain = false;
+    t.there = after(v, j - 1, &certain);
+    t.n_there = certain ? 1 : 0;
+    bool counted = false;  // the runs of m
+    for (std::size_t i = 0; i < frame.impl_writes[m].size(); ++i) {
+      const int run = column({CutsKey::kRun, m, j, static_cast<int>(i)});
+      if (run < 0) continue;
+      counted = true;
+      if (has(frame.impl_writes[m][i], v)) t.there.emplace_back(run, 1);
+    }
+    if (definite(m, j) && !counted) ++t.n_there;
+    if (t.n_there > 1) continue;
+    const bool made_here = first[m][0] <= j && !frame.problem.ops[OpId(m)].once;
+    if (made_here && (counted || definite(m, j))) {
+      const CutsKey again{CutsKey::kAgain, m, j};
+      const Units units = frame.facts.units(frame.facts.least[m]);
+      t.there.emplace_back(column(again) >= 0 ? column(again) : add(again, units), 1);
+    }
+    const int held = last ? -1 : column({CutsKey::kHeld, v, j});
+    const bool wanted = last ? frame.needed_at_end[v] != 0 : has(frame.common_reads(cuts[j]), v);
+    for (const int impl : t.impls) {
+      if (!wanted && held < 0) break;
+      const int run = column({CutsKey::kRun, o, j, impl});
+      Terms more;
+      if (!spare(o, j, impl, v, &more)) continue;
+      if (std::count(more.begin(), more.end(), std::pair<int, std::int64_t>(run, 1)) > 0) continue;  // always may
+      if (run >= 0) more.emplace_back(run, -1);
+      if (!wanted) more.emplace_back(held, -1);
+      add_outlive(t, {CutsKey::kOutlive, o, v, j, impl}, std::move(more), (run < 0 ? 1 : 0) + (wanted ? 1 : 0));
+    }
+    add_readers(t);
   }
 }
 

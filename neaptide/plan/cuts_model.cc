@@ -12,7 +12,8 @@ bool has(const std::vector<int>& sorted, int v) { return std::binary_search(sort
 
 }  // namespace
 
-CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list, const std::set<OpId>& inside)
+CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list, const std::set<OpId>& inside,
+                     const std::set<OpId>& in_place)
     : frame(f), cuts(std::move(list)), first(f.first_runs(cuts)), floor_units(f.facts.floor_units) {
   if (floor_units > 0) cost_scale = static_cast<double>(floor_units) / 100;
   byte_scale = std::max<double>(1, static_cast<double>(*f.problem.devices[f.device].budget));
@@ -26,7 +27,9 @@ CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list, const std::set<
   for (int k = 1; k < static_cast<int>(cuts.size()); ++k) {
     if (inside.count(cuts[k])) add_inside(k);
   }
-  for (int j = 1; j < n_intervals(); ++j) add_in_place(j);
+  for (int j = 1; j < n_intervals(); ++j) {
+    for (const OpId o : in_place) add_in_place(o.value, j);
+  }
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const int away = columns[c].kind == CutsKey::kBack ? column({CutsKey::kAway, columns[c].a}) : -1;
     if (away < 0) continue;

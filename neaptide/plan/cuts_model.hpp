@@ -22,7 +22,7 @@
 // the y columns where a faster implementation stands for one that needs less room.
 //
 // A run that takes over the block of what it reads ends that value. So where the value is still wanted, it was made
-// once more than it was taken over, or some run left it alone: cuts_in_place.cc.
+// once more than it was taken over, or some run left it alone: cuts_in_place.cc (where asked for).
 //
 // Implementations that another one dominates (no dearer, reads no more, writes no less) are left to it: `stands_for`.
 #pragma once
@@ -76,8 +76,10 @@ struct CutsRow {
 };
 
 struct CutsModel {
-  /// `inside`: instants among the cuts that end an interval whose runs need room as well.
-  CutsModel(const CutsFrame& frame, std::vector<OpId> cuts, const std::set<OpId>& inside);
+  /// `inside`: instants among the cuts that end an interval whose runs need room as well. `in_place`: ops about
+  /// which there are the rows of cuts_in_place.cc.
+  CutsModel(const CutsFrame& frame, std::vector<OpId> cuts, const std::set<OpId>& inside,
+            const std::set<OpId>& in_place);
 
   const CutsFrame& frame;
   std::vector<OpId> cuts;
@@ -113,7 +115,7 @@ struct CutsModel {
   void add_inside(int k);
   void add_inside_row(int op, int k, int impl, int column, const std::vector<std::pair<int, int>>& carried);
   std::vector<std::pair<int, int>> ways(int op, int interval, int impl);
-  void add_in_place(int interval);
+  void add_in_place(int op, int interval);
   struct Taken;
   void add_outlive(const Taken& t, const CutsKey& key, Terms more, std::int64_t least);
   struct Through;

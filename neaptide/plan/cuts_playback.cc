@@ -10,9 +10,9 @@
 namespace neaptide::plan {
 namespace {
 
-class Playback {
+class Player {
  public:
-  Playback(const CutsModel& model, const std::vector<char>& solution)
+  Player(const CutsModel& model, const std::vector<char>& solution)
       : m_(model), f_(model.frame), chosen_(solution), resident_(f_.size.size(), 0) {
     for (std::size_t v = 0; v < resident_.size(); ++v) resident_[v] = f_.homed[v];
     for (const auto& reads : f_.facts.reads) {
@@ -26,7 +26,7 @@ class Playback {
     }
   }
 
-  std::vector<Compute> run() {
+  Playback run() {
     std::vector<std::vector<OpId>> by_interval(m_.n_intervals());
     for (const OpId o : f_.problem.order) {
       if (f_.facts.necessary[o.index()]) by_interval[interval_of(o)].push_back(o);
@@ -46,7 +46,7 @@ class Playback {
       }
       if (j + 1 < m_.n_intervals()) cross(j);
     }
-    return std::move(runs_);
+    return std::move(out_);
   }
 
  private:
@@ -70,7 +70,7 @@ class Playback {
 
   /// The implementation: one that writes what is wanted, as the solution says, that takes over nothing which is read
   /// later and finds its inputs; then the fastest.
-  int choose(int o, int wanted = -1) const {
+  int choose(int o, int wanted = -1) {
     const Op& op = f_.problem.ops[OpId(o)];
     const bool at_instant =
         interval_ < static_cast<int>(m_.cuts.size()) && m_.cuts[interval_].value == o && op.impls.size() > 1;
@@ -91,10 +91,17 @@ class Playback {
                                         [&](int v) { return resident_[v] == 0; });
       return std::tuple(lacks, !said, by >= 0 && !chosen_[by], takes, absent, op.impls[i].seconds);
     };
-    std::size_t best = 0;
+    std::size_t best = 0, careless = 0;
+    const auto careless_rank = [&](std::size_t i) {
+      auto r = rank(i);
+      std::get<3>(r) = false;
+      return r;
+    };
     for (std::size_t i = 1; i < op.impls.size(); ++i) {
       if (rank(i) < rank(best)) best = i;
+      if (careless_rank(i) < careless_rank(careless)) careless = i;
     }
+    if (careless != best) out_.in_the_way.insert(OpId(o));
     return static_cast<int>(best);
   }
 
@@ -127,6 +134,7 @@ class Playback {
       resident_[v] = 1;  // the playback keeps what cannot be made again
       return true;
     }
+    if (const auto it = lost_to_.find(v); it != lost_to_.end() && !runs_here(maker)) out_.in_the_way.insert(it->second);
     const int how = choose(maker, v);
     if (!make_inputs(maker, how, depth + 1)) return false;
     execute(maker, how);
@@ -158,12 +166,18 @@ class Playback {
   }
 
   void execute(int o, int impl) {
-    runs_.push_back({OpId(o), impl});
+    out_.runs.push_back({OpId(o), impl});
     ran_.insert(o);
     for (const InPlace& p : f_.problem.ops[OpId(o)].impls[static_cast<std::size_t>(impl)].in_place) {
-      for (const int v : f_.facts.value_of[p.in.index()]) resident_[v] = 0;
+      for (const int v : f_.facts.value_of[p.in.index()]) {
+        if (resident_[v]) lost_to_[v] = OpId(o);
+        resident_[v] = 0;
+      }
     }
-    for (const int v : f_.impl_writes[o][impl]) resident_[v] = 1;
+    for (const int v : f_.impl_writes[o][impl]) {
+      resident_[v] = 1;
+      lost_to_.erase(v);
+    }
   }
 
   /// What the solution does not hold at the instant is gone.
@@ -187,15 +201,16 @@ class Playback {
   std::vector<std::vector<std::pair<int, int>>> readers_;  // by value: op, implementation
   std::map<int, int> waiting_;                             // by value: first runs that still read it
   std::set<int> ran_;
-  std::vector<Compute> runs_;
+  std::map<int, OpId> lost_to_;  // values whose block a run took over, until they are made again
+  Playback out_;
   int interval_ = 0;
 };
 
 }  // namespace
 
-std::vector<Compute> play_back(const CutsModel& model, const std::vector<char>& solution) {
+Playback play_back(const CutsModel& model, const std::vector<char>& solution) {
   try {
-    return Playback(model, solution).run();
+    return Player(model, solution).run();
   } catch (const InternalError&) {
     return {};
   }

@@ -23,7 +23,7 @@ constexpr int kMostProductBits = 105;        // of a multiplier and a factor: th
 constexpr std::int64_t kWorkPerKept = 1000;  // of the work allowed: what a certificate may hold grows with it
 constexpr Wide kLeastShare = 50;             // part of what is left to decide that a term of CutsCheaper takes
 constexpr Wide kMostFactor = Wide{1} << 60;
-constexpr std::int64_t kLeastKept = 20'000, kMostKept = 300'000;  // multipliers in all leaves
+constexpr std::int64_t kLeastKept = 20'000, kMostKept = 600'000;  // multipliers in all leaves
 
 double fraction(double x) { return std::min(x, 1 - x); }
 

@@ -19,6 +19,8 @@ constexpr int kMostNewInstants = 1;  // per round
 constexpr int kNodesAtFirst = 60;    // of a stage's tree before another stage is tried
 constexpr int kMostInVain = 3;
 constexpr int kNearRelaxation = 8;
+constexpr int kDearerPlayback = 4;       // part of what is left to prove
+constexpr std::size_t kManyInPlace = 8;  // part of the ops that take something over
 
 }  // namespace
 
@@ -108,8 +110,26 @@ std::vector<OpId> MultiCut::with_beginning(std::vector<OpId> cuts) const {
   return cuts;
 }
 
+bool MultiCut::costs_more(const std::vector<Compute>& runs, Wide units) const {
+  Wide sum = 0;
+  for (const Compute& c : runs)
+    sum += frame_.facts.units(frame_.problem.ops[c.op].impls[static_cast<std::size_t>(c.impl)].seconds);
+  return sum > units;
+}
+
+void MultiCut::ask_in_place(const std::set<OpId>& ops, Grown* grown) const {
+  std::set<OpId> all;
+  for (std::size_t o = 0; o < frame_.impl_takes.size(); ++o) {
+    const auto& takes = frame_.impl_takes[o];
+    if (std::any_of(takes.begin(), takes.end(), [](const auto& list) { return !list.empty(); })) all.emplace(o);
+  }
+  const bool many = ops.size() * kManyInPlace > all.size();
+  grown->in_place.insert(many ? all.begin() : ops.begin(), many ? all.end() : ops.end());
+}
+
 struct MultiCut::Stage {
-  Stage(const CutsFrame& frame, Grown grown) : at(std::move(grown)), model(frame, at.cuts, at.inside), tree(model) {}
+  Stage(const CutsFrame& frame, Grown grown)
+      : at(std::move(grown)), model(frame, at.cuts, at.inside, at.in_place), tree(model) {}
   const Grown at;
   const CutsModel model;
   CutsTree tree;
@@ -141,10 +161,14 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
         continue;
       }
     }
-    const std::vector<Compute> runs = play_back(stage->model, *solution);
+    const auto [runs, in_the_way] = play_back(stage->model, *solution);
     const Wide wanted = target(*known);
     if (ways.improve && !runs.empty()) *known = std::min(*known, ways.improve(can_.original(runs)));
-    Grown more = grow(runs, stage->at);
+    Grown more = stage->at;
+    const Wide cost = tree.units(*solution);
+    if (costs_more(runs, cost + (target(*known) - tree.bound()) / kDearerPlayback)) ask_in_place(in_the_way, &more);
+    if (more == stage->at) more = grow(runs, stage->at);
+    if (more == stage->at && costs_more(runs, cost)) ask_in_place(in_the_way, &more);
     if (more != stage->at) return more;
     if (end == CutsTree::End::kRelaxed && target(*known) >= wanted) return more;
     last_node = tree.n_nodes() + nodes_at_once;  // it fits, or the plan is better now: the tree goes on
@@ -154,7 +178,7 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
 LowerBound MultiCut::prove(OpId first, Seconds known, const Ways& ways) {
   nodes_ = 0;
   work_ = 0;
-  Grown now{{first}, {}};
+  Grown now{{first}, {}, {}};
   std::unique_ptr<Stage> best;
   const auto units = [&] { return best ? best->tree.bound() : frame_.facts.floor_units; };
   int in_vain = 0;                            // stages in a row that prove no more than an earlier one

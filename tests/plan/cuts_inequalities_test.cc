@@ -39,7 +39,7 @@ void for_models(int n, const std::function<void(const CutsModel&, int seed)>& us
     for (std::size_t i = 3; i < p.order.size(); i += 3) {
       if (frame.may_cut(p.order[i])) cuts.push_back(p.order[i]);
     }
-    if (!cuts.empty()) use(CutsModel(frame, cuts, {}), seed);
+    if (!cuts.empty()) use(CutsModel(frame, cuts, {}, {p.order.begin(), p.order.end()}), seed);
   }
 }
 

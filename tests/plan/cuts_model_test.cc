@@ -194,7 +194,7 @@ TEST(CutsModel, WhatAPlanDoesSolvesIt) {
         const CutsFrame frame(p, DeviceId(0), scope);
         const std::vector<OpId> cuts = some_instants(frame, seed);
         if (cuts.empty()) continue;
-        const CutsModel model(frame, cuts, std::set<OpId>(cuts.begin(), cuts.end()));
+        const CutsModel model(frame, cuts, std::set<OpId>(cuts.begin(), cuts.end()), {p.order.begin(), p.order.end()});
         expect_solution(model, plan, &kinds);
         ++n_models;
       }

@@ -196,7 +196,7 @@ TEST_F(Several, WhatOnlyARepresentativeWritesIsMade) {
   const Plan best = make_plan(p, "exhaustive", {});
   ASSERT_EQ(best.cost.seconds, 5);
   const CutsFrame frame(p, DeviceId(0), BoundScope::kThisOrder);
-  const CutsModel model(frame, {first, tight}, {});
+  const CutsModel model(frame, {first, tight}, {}, {});
   CutsTree tree(model);
   EXPECT_NE(tree.run(frame.facts.floor_units + frame.facts.units(1), 1'000'000, [] { return false; }),
             CutsTree::End::kReached);
@@ -209,7 +209,7 @@ TEST_F(Several, APathIsOnlyBelievedWhereItLeads) {
   const Problem p = with_budget(free, simulate(free, keep_all_steps(free)).peak[DeviceId(0)] * 6 / 10);
   const CutsFrame frame(p, DeviceId(0), BoundScope::kThisOrder);
   const std::vector<OpId> instants{p.order[5], p.order[7], p.order[9]};
-  const CutsModel model(frame, instants, {});
+  const CutsModel model(frame, instants, {}, {});
   const auto paths = find_paths(model, std::vector<double>(model.columns.size(), 0.1));
   ASSERT_FALSE(paths.empty());
   Json certificate{{"kind", "cuts"},
