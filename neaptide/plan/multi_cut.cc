@@ -117,14 +117,13 @@ bool MultiCut::costs_more(const std::vector<Compute>& runs, Wide units) const {
   return sum > units;
 }
 
-void MultiCut::ask_in_place(const std::set<OpId>& ops, Grown* grown) const {
+std::set<OpId> MultiCut::all_if_many(const std::set<OpId>& ops) const {
   std::set<OpId> all;
   for (std::size_t o = 0; o < frame_.impl_takes.size(); ++o) {
     const auto& takes = frame_.impl_takes[o];
     if (std::any_of(takes.begin(), takes.end(), [](const auto& list) { return !list.empty(); })) all.emplace(o);
   }
-  const bool many = ops.size() * kManyInPlace > all.size();
-  grown->in_place.insert(many ? all.begin() : ops.begin(), many ? all.end() : ops.end());
+  return ops.size() * kManyInPlace > all.size() ? all : std::set<OpId>{};
 }
 
 struct MultiCut::Stage {
@@ -166,9 +165,10 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
     if (ways.improve && !runs.empty()) *known = std::min(*known, ways.improve(can_.original(runs)));
     Grown more = stage->at;
     const Wide cost = tree.units(*solution);
-    if (costs_more(runs, cost + (target(*known) - tree.bound()) / kDearerPlayback)) ask_in_place(in_the_way, &more);
+    if (costs_more(runs, cost + (target(*known) - tree.bound()) / kDearerPlayback))
+      more.in_place.merge(all_if_many(in_the_way));
     if (more == stage->at) more = grow(runs, stage->at);
-    if (more == stage->at && costs_more(runs, cost)) ask_in_place(in_the_way, &more);
+    if (more == stage->at && costs_more(runs, cost)) more.in_place.insert(in_the_way.begin(), in_the_way.end());
     if (more != stage->at) return more;
     if (end == CutsTree::End::kRelaxed && target(*known) >= wanted) return more;
     last_node = tree.n_nodes() + nodes_at_once;  // it fits, or the plan is better now: the tree goes on

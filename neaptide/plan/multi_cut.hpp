@@ -55,8 +55,8 @@ class MultiCut {
   /// With the instants where the schedule holds too much, and the intervals.
   Grown grow(const std::vector<Compute>& runs, const Grown& now) const;
   bool costs_more(const std::vector<Compute>& runs, Wide units) const;
-  /// Also asks for rows about these ops; where they are many, about all that take something over.
-  void ask_in_place(const std::set<OpId>& ops, Grown* grown) const;
+  /// All that take something over, where these are many of them; none otherwise.
+  std::set<OpId> all_if_many(const std::set<OpId>& ops) const;
   struct Stage;  // a model and its tree
   Grown work_on(Stage* stage, int nodes_at_once, Seconds* known, const Ways& ways);
   std::vector<OpId> with(std::vector<OpId> cuts, const std::vector<OpId>& more) const;
