@@ -89,7 +89,9 @@ void fill_proof(const Problem& asked, Plan& plan) {
   const double cost = cost_by(plan.cost, objective);
   plan.lower_bound->seconds = std::min(plan.lower_bound->seconds, cost);
   plan.gap = gap_in(asked, plan);
-  if (same(cost, plan.lower_bound->seconds)) plan.status = Status::kOptimal;
+  if (!same(cost, plan.lower_bound->seconds)) return;
+  plan.status = Status::kOptimal;
+  if (plan.stopped_by == "effort") plan.stopped_by.clear();  // sums of steps in another sequence may differ
 }
 
 /// What the time did not suffice for is not infeasible, unless that is proved.

@@ -175,7 +175,10 @@ TEST(Properties, TheBoundOfAnyOrderIsAtMostThatOfThisOrder) {
     for (const OpId op : fixed.promising()) {
       const CutBounds::Cut a = any.evaluate(op), f = fixed.evaluate(op);
       if (f.infeasible) continue;
-      EXPECT_FALSE(a.infeasible);
+      if (a.infeasible) {  // prices may end before an instant at which nothing fits is recognised
+        EXPECT_TRUE(std::isinf(optimum_of(p, o).this_order)) << "at " << p.ops[op].name;
+        continue;
+      }
       EXPECT_LE(a.seconds, f.seconds * (1 + kSame)) << "at " << p.ops[op].name;
       n_below += a.seconds < f.seconds * (1 - kSame);
     }
