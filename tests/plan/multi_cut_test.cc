@@ -204,6 +204,76 @@ TEST_F(Several, WhatOnlyARepresentativeWritesIsMade) {
   EXPECT_EQ(make_plan(p, "neaptide", {}).status, Status::kOptimal);
 }
 
+/// What is read again later must not be taken over (half a second), and what is large is made twice (two).
+Problem taking_over() {
+  Problem p;
+  p.name = "taking over";
+  p.devices.push_back({"d", Bytes{33}, 1});
+  for (const auto& [name, bytes] : std::initializer_list<std::pair<const char*, Bytes>>{
+           {"p", 8}, {"a", 10}, {"b", 10}, {"c", 6}, {"d", 1}, {"t", 1}, {"u", 1}}) {
+    p.buffers.push_back({name, bytes, std::nullopt, false, false});
+  }
+  const auto add = [&](const char* name, std::vector<Impl> impls) {
+    p.order.push_back(p.ops.push_back({name, p.ops.size() == 6, std::move(impls)}));
+  };
+  Impl over = by_hand("over", 1, 0, {1}, {2});
+  over.in_place.push_back({BufferId(1), BufferId(2)});
+  add("p", {by_hand("i", 2, 0, {}, {0})});
+  add("a", {by_hand("i", 5, 0, {}, {1})});
+  add("b", {by_hand("beside", 1.5, 0, {1}, {2}), over});
+  add("c", {by_hand("i", 1, 0, {2}, {3})});
+  add("d", {by_hand("i", 1, 0, {1, 3}, {4})});
+  add("t", {by_hand("i", 1, 25, {3, 4}, {5})});
+  add("u", {by_hand("i", 1, 0, {0, 5}, {6})});
+  p.buffers[BufferId(6)].keep = true;
+  return p;
+}
+
+/// What is made again beside something large must be made the slow way.
+Problem lean_again() {
+  Problem p;
+  p.name = "lean again";
+  p.devices.push_back({"d", Bytes{40}, 1});
+  for (const auto& [name, bytes] :
+       std::initializer_list<std::pair<const char*, Bytes>>{{"p", 8}, {"k", 20}, {"t", 1}, {"u", 1}, {"w", 1}}) {
+    p.buffers.push_back({name, bytes, std::nullopt, false, false});
+  }
+  const auto add = [&](const char* name, std::vector<Impl> impls) {
+    p.order.push_back(p.ops.push_back({name, p.ops.size() == 4, std::move(impls)}));
+  };
+  add("p", {by_hand("fast", 2, 20, {}, {0}), by_hand("lean", 3, 0, {}, {0})});
+  add("k", {by_hand("i", 9, 0, {}, {1})});
+  add("t", {by_hand("i", 1, 19, {1}, {2})});
+  add("u", {by_hand("i", 1, 0, {0, 2}, {3})});
+  add("w", {by_hand("i", 1, 0, {1, 3}, {4})});
+  p.buffers[BufferId(4)].keep = true;
+  return p;
+}
+
+/// The bound meets the optimum with such a row, and with no digit changed proves more.
+void expect_exact(const Problem& p, Seconds optimum, const std::string& row) {
+  ASSERT_EQ(check(p), std::vector<std::string>{});
+  Options o;
+  o.switches["order"] = "fixed";
+  ASSERT_EQ(make_plan(p, "exhaustive", o).cost.seconds, optimum);
+  const LowerBound b = prove(p, BoundScope::kThisOrder, optimum);
+  EXPECT_NEAR(b.seconds, optimum, 1e-9);
+  EXPECT_TRUE(certify(p, b).ok) << certify(p, b).reason;
+  EXPECT_NE(b.certificate.find('"' + row + '"'), std::string::npos) << b.certificate;
+  for (std::size_t i = 0; i < b.certificate.size(); ++i) {
+    for (const char digit : {'0', '1', '2', '9'}) {
+      if (b.certificate[i] < '0' || b.certificate[i] > '9' || b.certificate[i] == digit) continue;
+      LowerBound forged = b;
+      forged.certificate[i] = digit;
+      forged.seconds = optimum * 1.001;
+      EXPECT_FALSE(certify(p, forged).ok) << forged.certificate.substr(0, i + 1);
+    }
+  }
+}
+
+TEST_F(Several, WhatIsTakenOverIsGone) { expect_exact(taking_over(), 14.5, "outlive"); }
+TEST_F(Several, WhatRunsInsideAnIntervalNeedsRoomForItsWay) { expect_exact(lean_again(), 17, "by"); }
+
 TEST_F(Several, APathIsOnlyBelievedWhereItLeads) {
   const Problem free = training_step(6);
   const Problem p = with_budget(free, simulate(free, keep_all_steps(free)).peak[DeviceId(0)] * 6 / 10);
