@@ -32,7 +32,7 @@ std::vector<int> CutsRows::ways(std::size_t o, int j, int impl) const {
   };
   const auto as_good = [&](int a, int b) {
     return seconds(o, a) <= seconds(o, b) && beside_reads(o, a) <= beside_reads(o, b) && within(reads_[o], a, b) &&
-           within(takes_[o], a, b);
+           (!in_place_[o] || within(takes_[o], a, b));
   };
   for (const int i : members) {
     const bool needless = std::any_of(members.begin(), members.end(), [&](int other) {
@@ -119,7 +119,7 @@ CutsRows::Row CutsRows::outlive_row(const std::vector<JsonReader>& k) {
   const Value v = known_value(k[2]);
   const int j = interval_of(k[3]), n = static_cast<int>(cuts_.size());
   const auto maker = sole_maker(v);
-  require(maker.has_value() && *maker != o && !has_back(v) && ops_[*maker].here && ops_[o].here,
+  require(in_place_[o] && maker.has_value() && *maker != o && !has_back(v) && ops_[*maker].here && ops_[o].here,
           "a value that may come from elsewhere is said to outlive a run");
   const std::size_t m = *maker;
   require(j == n || (cuts_[j] != o && cuts_[j] != m), "a value outlives a run at an instant");

@@ -34,6 +34,9 @@ void CutsRows::read_frame(const JsonReader& r) {
   any_order_ = scope == "any order";
   read_instants(r, any_order_);
   read_representatives(r);
+  in_place_.assign(ops_.size(), false);
+  if (!r.has("in_place")) return;
+  for (const JsonReader& item : r.items("in_place")) in_place_[op_of(item)] = true;
 }
 
 // ----- what the certificate is about

@@ -90,6 +90,7 @@ class CutsRows : public View {
   std::vector<std::pair<int, int>> first_;  // by op: intervals in which it may first run
   std::vector<std::vector<int>> stands_;    // [op][impl]
   std::vector<std::vector<std::set<Value>>> reads_, writes_, takes_;
+  std::vector<bool> in_place_;  // by op: its ways differ in what they take over, too
   bool any_order_ = false;
   std::vector<std::set<Value>> common_, always_;  // by op: read, written by every implementation
   std::map<Column, int> numbers_;

@@ -142,6 +142,8 @@ std::string cuts_certificate(const CutsModel& model, const CutsTree& tree) {
       if (by != static_cast<int>(i)) j["stands_for"].push_back(Json::array({o, i, by}));
     }
   }
+  if (!model.in_place.empty()) j["in_place"] = Json::array();
+  for (const OpId o : model.in_place) j["in_place"].push_back(o.value);
   j["than"] = static_cast<std::int64_t>(tree.than());
   Writer writer(model, tree);
   Json leaves = Json::array();

@@ -191,7 +191,7 @@ Bytes CutsFrame::working_set(OpId op, int impl) const {
   return sum;
 }
 
-std::vector<int> CutsFrame::ways(OpId op, int impl, bool first) const {
+std::vector<int> CutsFrame::ways(OpId op, int impl, bool first, bool in_place) const {
   const auto& impls = problem.ops[op].impls;
   std::vector<int> stands = stands_for[op.index()];
   for (std::size_t i = 0; i < stands.size(); ++i) {
@@ -201,7 +201,7 @@ std::vector<int> CutsFrame::ways(OpId op, int impl, bool first) const {
     return impls[a].seconds <= impls[b].seconds &&
            beside_reads(op, static_cast<int>(a)) <= beside_reads(op, static_cast<int>(b)) &&
            contains(impl_reads[op.index()][b], impl_reads[op.index()][a]) &&
-           contains(impl_takes[op.index()][b], impl_takes[op.index()][a]);
+           (!in_place || contains(impl_takes[op.index()][b], impl_takes[op.index()][a]));
   };
   std::vector<int> out;
   for (std::size_t i = 0; i < stands.size(); ++i) {

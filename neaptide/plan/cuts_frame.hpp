@@ -53,9 +53,9 @@ class CutsFrame {
   /// Bytes that a run by the implementation needs on the device: what it reads, workspace, outputs that take no block
   /// over.
   Bytes working_set(OpId op, int impl) const;
-  /// Of those that `impl` stands for, itself included, the ones that no other undercuts in everything: seconds, room,
-  /// what is read and what is taken over. `first`: of those that may be a first run.
-  std::vector<int> ways(OpId op, int impl, bool first) const;
+  /// Of those that `impl` stands for, itself included, the ones that no other undercuts in seconds, room and
+  /// what is read, with `in_place` also in what is taken over. `first`: of those that may be a first run.
+  std::vector<int> ways(OpId op, int impl, bool first, bool in_place) const;
   /// Every implementation's reads.
   const std::vector<int>& common_reads(OpId op) const { return common_[op.index()]; }
 

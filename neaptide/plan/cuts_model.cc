@@ -12,9 +12,12 @@ bool has(const std::vector<int>& sorted, int v) { return std::binary_search(sort
 
 }  // namespace
 
-CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list, const std::set<OpId>& inside,
-                     const std::set<OpId>& in_place)
-    : frame(f), cuts(std::move(list)), first(f.first_runs(cuts)), floor_units(f.facts.floor_units) {
+CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list, const std::set<OpId>& inside, std::set<OpId> about)
+    : frame(f),
+      cuts(std::move(list)),
+      in_place(std::move(about)),
+      first(f.first_runs(cuts)),
+      floor_units(f.facts.floor_units) {
   if (floor_units > 0) cost_scale = static_cast<double>(floor_units) / 100;
   byte_scale = std::max<double>(1, static_cast<double>(*f.problem.devices[f.device].budget));
   find_needed();
@@ -344,7 +347,7 @@ void CutsModel::add_inside(int k) {
 // In which ways the class runs in the interval, and the columns that say so: its own where there is but one.
 std::vector<std::pair<int, int>> CutsModel::ways(int o, int j, int impl) {
   const int run = column({CutsKey::kRun, o, j, impl});
-  const std::vector<int> list = frame.ways(OpId(o), impl, run < 0);
+  const std::vector<int> list = frame.ways(OpId(o), impl, run<0, in_place.count(OpId(o))> 0);
   if (list.size() == 1) return {{list[0], run}};
   const auto& impls = frame.problem.ops[OpId(o)].impls;
   const auto units = [&](int i) { return frame.facts.units(impls[static_cast<std::size_t>(i)].seconds); };

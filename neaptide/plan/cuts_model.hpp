@@ -78,11 +78,11 @@ struct CutsRow {
 struct CutsModel {
   /// `inside`: instants among the cuts that end an interval whose runs need room as well. `in_place`: ops about
   /// which there are the rows of cuts_in_place.cc.
-  CutsModel(const CutsFrame& frame, std::vector<OpId> cuts, const std::set<OpId>& inside,
-            const std::set<OpId>& in_place);
+  CutsModel(const CutsFrame& frame, std::vector<OpId> cuts, const std::set<OpId>& inside, std::set<OpId> in_place);
 
   const CutsFrame& frame;
   std::vector<OpId> cuts;
+  std::set<OpId> in_place;
   std::vector<std::array<int, 2>> first;
   std::vector<CutsKey> columns;
   std::vector<Units> cost;

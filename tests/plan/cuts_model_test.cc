@@ -106,7 +106,7 @@ class Reading {
   int way_of(const Compute& c, int by) const {
     const bool certain = m_.column({CutsKey::kRun, c.op.value, interval_, by}) < 0;
     if (certain && !f_.facts.may_be_first[c.op.index()][static_cast<std::size_t>(c.impl)]) return -1;
-    const std::vector<int> ways = f_.ways(c.op, by, certain);
+    const std::vector<int> ways = f_.ways(c.op, by, certain, true);
     const auto& takes = f_.impl_takes[c.op.index()];
     const auto& impls = f_.problem.ops[c.op].impls;
     for (const int way : ways) {
