@@ -171,6 +171,7 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
     if (more == stage->at && costs_more(runs, cost)) more.in_place.insert(in_the_way.begin(), in_the_way.end());
     if (more != stage->at) return more;
     if (end == CutsTree::End::kRelaxed && target(*known) >= wanted) return more;
+    nodes_at_once = 2 * std::min(nodes_at_once, INT_MAX / 4);
     last_node = tree.n_nodes() + nodes_at_once;  // it fits, or the plan is better now: the tree goes on
   }
 }
