@@ -54,7 +54,7 @@ TEST(Profile, EveryImplementationHasATime) {
 }
 
 TEST(PlanModel, WritesProblemAndPlan) {
-  const Result r = run({"plan", lenet(), "--budget", "80%", "--problem", "p.json", "-o", "plan.json"});
+  const Result r = run({"plan", lenet(), "--budget", "min", "--problem", "p.json", "-o", "plan.json"});
   EXPECT_EQ(r.code, 0) << r.err;
   const Result v = run({"verify", "p.json", "plan.json"});
   EXPECT_EQ(v.code, 0) << v.err;

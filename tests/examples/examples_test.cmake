@@ -16,7 +16,7 @@ run(${CMAKE_COMMAND} -S ${SOURCE}/examples -B ${WORK}/build -G ${GENERATOR} -DCM
     -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -DCMAKE_BUILD_TYPE=${CONFIG} "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${NEAPTIDE} zoo lenet --batch 8 -o lenet.onnx)
-run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/run ${WORK}/build/train lenet.onnx 80% trained.onnx)
+run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/run ${WORK}/build/train lenet.onnx min trained.onnx)
 if(NOT OUT MATCHES "planned ([0-9]+) bytes, measured ([0-9]+) bytes" OR NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
   message(FATAL_ERROR "the example does not say that the planned peak was measured")
 endif()

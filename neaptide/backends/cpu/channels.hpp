@@ -1,4 +1,5 @@
-// Loops per channel over plain tensors {n, c, s...} and over such tensors in blocks of 16 channels.
+// Loops per channel over plain tensors {n, c, s...} and over such tensors in blocks of channels, as wide as the
+// processor's vectors are: 4, 8 or 16.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,7 @@ namespace neaptide::backends::cpu {
 
 struct Channels {
   std::int64_t batch = 0, channels = 0, spatial = 0;
-  bool blocked = false;
+  std::int64_t lanes = 1;  // channels beside each other in a block; 1: plain
 };
 
 /// None for another layout or fewer than three dimensions.
