@@ -181,7 +181,9 @@ CutsRows::Row CutsRows::outlive_row(const std::vector<JsonReader>& k) {
       const Column reads{Column::kRun, {-1, -1}, static_cast<int>(w), j, impl_of(w, k[8])};
       require(exists(reads) && reads_[w][static_cast<std::size_t>(reads.c)].count(u) > 0,
               "a run is needed for what is not read");
-      add(reads, -1, &row);
+      for (int i = 0; i < static_cast<int>(stands_[w].size()); ++i) {  // first by another one: without the op
+        if (has_run(w, j, i)) add({Column::kRun, {-1, -1}, static_cast<int>(w), j, i}, i == reads.c ? -1 : 1, &row);
+      }
     }
     require_earlier(w, r, true);
     if (still_there(u, j - 1, &row)) row.least -= 1;

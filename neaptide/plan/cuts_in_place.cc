@@ -160,7 +160,10 @@ void CutsModel::add_readers(const Taken& t) {
       if (w.op != r && !surely_before(w.op, r)) continue;
       Terms more = spares;
       more.insert(more.end(), w.there.begin(), w.there.end());
-      if (w.impl >= 0) more.emplace_back(column({CutsKey::kRun, w.op, t.j, w.impl}), -1);
+      for (int i = 0; i < static_cast<int>(frame.impl_reads[w.op].size()) && w.impl >= 0; ++i) {
+        const int run = column({CutsKey::kRun, w.op, t.j, i});  // by another one it may first run without o
+        if (run >= 0) more.emplace_back(run, i == w.impl ? -1 : 1);
+      }
       add_reader(t, r, {CutsKey::kOutlive, t.o, t.v, t.j, w.op, r, -1, w.value, w.impl}, more, w.impl < 0 ? 1 : 0);
       if (w.impl < 0) break;  // certain: the others say less
     }
