@@ -10,7 +10,8 @@ namespace {
 
 using testing::HasSubstr;
 
-/// lenet on 256 synthetic samples: 32 steps an epoch; within the least that works, which depends on the layouts of the processor.
+/// lenet on 256 synthetic samples: 32 steps an epoch; within the least that works, which depends on the layouts of the
+/// processor.
 std::vector<std::string> train(std::vector<std::string> more) {
   std::vector<std::string> out = {"train", lenet(), "--data", "synthetic:256", "--budget", "min"};
   out.insert(out.end(), more.begin(), more.end());
