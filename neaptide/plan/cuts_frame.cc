@@ -6,8 +6,6 @@
 namespace neaptide::plan {
 namespace {
 
-bool has(const std::vector<int>& sorted, int v) { return std::binary_search(sorted.begin(), sorted.end(), v); }
-
 bool contains(const std::vector<int>& all, const std::vector<int>& part) {
   return std::includes(all.begin(), all.end(), part.begin(), part.end());
 }

@@ -5,6 +5,7 @@
 //   if (f.may_cut(op)) ... f.reach(op, true) ... f.least_extra(op) ...
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -12,6 +13,9 @@
 #include "neaptide/plan/plan.hpp"
 
 namespace neaptide::plan {
+
+/// Whether the value is in one of the lists below, which are sorted.
+inline bool has(const std::vector<int>& sorted, int v) { return std::binary_search(sorted.begin(), sorted.end(), v); }
 
 class CutsFrame {
  public:
@@ -29,8 +33,7 @@ class CutsFrame {
   std::vector<Units> back, away;             // by value: seconds of the copies; kNoLimit: none
   std::vector<std::vector<int>> stands_for;  // [op][impl]: the implementation that dominates it, or itself
   std::vector<std::vector<std::vector<int>>> impl_reads, impl_writes;  // [op][impl]: values that count
-  std::vector<std::vector<std::vector<int>>>
-      impl_takes;  // of those read: whose block a run takes over, so that it ends
+  std::vector<std::vector<std::vector<int>>> impl_takes;  // of those read, the ones that a run in place ends
   Bytes fixed_bytes = 0;
 
   /// The op that alone can make the value; -1: none or several.

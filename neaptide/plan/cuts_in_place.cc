@@ -10,12 +10,6 @@
 #include "neaptide/plan/cuts_model.hpp"
 
 namespace neaptide::plan {
-namespace {
-
-bool has(const std::vector<int>& sorted, int v) { return std::binary_search(sorted.begin(), sorted.end(), v); }
-
-}  // namespace
-
 struct CutsModel::Taken {
   int o, v, j;
   Terms there;             // after the last instant, and what was made since
@@ -34,17 +28,6 @@ bool CutsModel::spare(int o, int j, int impl, int v, Terms* terms) {
 }
 
 void CutsModel::add_in_place(int o, int j) {
-  if (readers_.empty()) {
-    readers_.resize(frame.size.size());
-    for (std::size_t r = 0; r < frame.impl_reads.size(); ++r) {
-      for (const auto& reads : frame.impl_reads[r]) {
-        for (const int v : reads) {
-          if (readers_[v].empty() || readers_[v].back() != static_cast<int>(r))
-            readers_[v].push_back(static_cast<int>(r));
-        }
-      }
-    }
-  }
   const bool last = j + 1 == n_intervals();
   if (!last && cuts[j].value == o) return;  // runs at the instant only: see after()
   std::vector<int> values;

@@ -6,12 +6,6 @@
 #include "neaptide/base/errors.hpp"
 
 namespace neaptide::plan {
-namespace {
-
-bool has(const std::vector<int>& sorted, int v) { return std::binary_search(sorted.begin(), sorted.end(), v); }
-
-}  // namespace
-
 CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list, const std::set<OpId>& inside, std::set<OpId> about)
     : frame(f),
       cuts(std::move(list)),
@@ -29,6 +23,12 @@ CutsModel::CutsModel(const CutsFrame& f, std::vector<OpId> list, const std::set<
   for (int k = 0; k < static_cast<int>(cuts.size()); ++k) add_instant(k);
   for (int k = 1; k < static_cast<int>(cuts.size()); ++k) {
     if (inside.count(cuts[k])) add_inside(k);
+  }
+  if (!in_place.empty()) readers_.resize(f.size.size());
+  for (int o = 0; o < n_ops && !in_place.empty(); ++o) {
+    std::set<int> reads;
+    for (const auto& some : f.impl_reads[o]) reads.insert(some.begin(), some.end());
+    for (const int v : reads) readers_[v].push_back(o);
   }
   for (int j = 1; j < n_intervals(); ++j) {
     for (const OpId o : in_place) add_in_place(o.value, j);

@@ -126,7 +126,7 @@ struct CutsModel {
 
   std::map<CutsKey, int> index_;
   std::set<std::pair<int, int>> used_;
-  std::vector<std::vector<int>> readers_;  // by value
+  std::vector<std::vector<int>> readers_;  // by value; only with in_place
   std::vector<std::vector<char>> needed_;  // [interval][value]: may be read in it or later
 };
 

@@ -90,7 +90,7 @@ class PathFinder {
     for (int j = path.from + 1; j <= path.to; ++j) {
       for (std::size_t i = 0; i < f_.impl_writes[o].size(); ++i) {
         const auto& writes = f_.impl_writes[o][i];
-        if (std::binary_search(writes.begin(), writes.end(), made)) put({CutsKey::kRun, o, j, static_cast<int>(i)});
+        if (has(writes, made)) put({CutsKey::kRun, o, j, static_cast<int>(i)});
       }
     }
     std::sort(out.terms.begin(), out.terms.end());

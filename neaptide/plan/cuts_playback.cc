@@ -74,7 +74,7 @@ class Player {
     const Op& op = f_.problem.ops[OpId(o)];
     const bool at_instant =
         interval_ < static_cast<int>(m_.cuts.size()) && m_.cuts[interval_].value == o && op.impls.size() > 1;
-    const auto rank = [&](std::size_t i) {
+    const auto rank = [&](std::size_t i, bool careful) {
       const int impl = static_cast<int>(i);
       const auto lacks = std::count_if(f_.facts.writes[o].begin(), f_.facts.writes[o].end(), [&](int v) {
         return !resident_[v] && (v == wanted || is_wanted(v)) &&
@@ -89,17 +89,12 @@ class Player {
       });
       const auto absent = std::count_if(f_.impl_reads[o][i].begin(), f_.impl_reads[o][i].end(),
                                         [&](int v) { return resident_[v] == 0; });
-      return std::tuple(lacks, !said, by >= 0 && !chosen_[by], takes, absent, op.impls[i].seconds);
+      return std::tuple(lacks, !said, by >= 0 && !chosen_[by], careful && takes, absent, op.impls[i].seconds);
     };
     std::size_t best = 0, careless = 0;
-    const auto careless_rank = [&](std::size_t i) {
-      auto r = rank(i);
-      std::get<3>(r) = false;
-      return r;
-    };
     for (std::size_t i = 1; i < op.impls.size(); ++i) {
-      if (rank(i) < rank(best)) best = i;
-      if (careless_rank(i) < careless_rank(careless)) careless = i;
+      if (rank(i, true) < rank(best, true)) best = i;
+      if (rank(i, false) < rank(careless, false)) careless = i;
     }
     if (careless != best) out_.in_the_way.insert(OpId(o));
     return static_cast<int>(best);

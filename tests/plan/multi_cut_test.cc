@@ -176,22 +176,12 @@ TEST_F(Several, NoDigitCanBeChangedToProveMore) {
 // An implementation that is no dearer and writes more stands for another one: what only it writes may be there too.
 // Here the small s is kept in the place of y, at no cost.
 TEST_F(Several, WhatOnlyARepresentativeWritesIsMade) {
-  Problem p;
-  p.name = "saving";
-  p.devices.push_back({"d", Bytes{20}, 1});
-  for (const auto& [name, bytes] :
-       std::initializer_list<std::pair<const char*, Bytes>>{{"x", 1}, {"y", 10}, {"s", 1}, {"z", 6}, {"w", 2}}) {
-    p.buffers.push_back({name, bytes, std::nullopt, false, false});
-  }
-  const auto add = [&](const char* name, bool once, std::vector<Impl> impls) {
-    p.order.push_back(p.ops.push_back({name, once, std::move(impls)}));
-    return p.order.back();
-  };
-  const OpId first = add("begin", false, {by_hand("i", 1, 0, {}, {0})});
-  add("a", false, {by_hand("lean", 1, 0, {0}, {1}), by_hand("saving", 1, 0, {0}, {1, 2})});
-  add("b", false, {by_hand("i", 1, 0, {1}, {3})});
-  const OpId tight = add("c", false, {by_hand("i", 1, 10, {3}, {4})});
-  add("end", true, {by_hand("from y", 1, 0, {1, 4}, {}), by_hand("from s", 1, 0, {2, 4}, {})});
+  Problem p = problem_by_hand(20, {{"x", 1}, {"y", 10}, {"s", 1}, {"z", 6}, {"w", 2}});
+  const OpId first = add_by_hand(p, "begin", {by_hand("i", 1, 0, {}, {0})});
+  add_by_hand(p, "a", {by_hand("lean", 1, 0, {0}, {1}), by_hand("saving", 1, 0, {0}, {1, 2})});
+  add_by_hand(p, "b", {by_hand("i", 1, 0, {1}, {3})});
+  const OpId tight = add_by_hand(p, "c", {by_hand("i", 1, 10, {3}, {4})});
+  add_by_hand(p, "end", {by_hand("from y", 1, 0, {1, 4}, {}), by_hand("from s", 1, 0, {2, 4}, {})}, true);
   ASSERT_EQ(check(p), std::vector<std::string>{});
   const Plan best = make_plan(p, "exhaustive", {});
   ASSERT_EQ(best.cost.seconds, 5);
@@ -206,46 +196,28 @@ TEST_F(Several, WhatOnlyARepresentativeWritesIsMade) {
 
 /// What is read again later must not be taken over (half a second), and what is large is made twice (two).
 Problem taking_over() {
-  Problem p;
-  p.name = "taking over";
-  p.devices.push_back({"d", Bytes{33}, 1});
-  for (const auto& [name, bytes] : std::initializer_list<std::pair<const char*, Bytes>>{
-           {"p", 8}, {"a", 10}, {"b", 10}, {"c", 6}, {"d", 1}, {"t", 1}, {"u", 1}}) {
-    p.buffers.push_back({name, bytes, std::nullopt, false, false});
-  }
-  const auto add = [&](const char* name, std::vector<Impl> impls) {
-    p.order.push_back(p.ops.push_back({name, p.ops.size() == 6, std::move(impls)}));
-  };
+  Problem p = problem_by_hand(33, {{"p", 8}, {"a", 10}, {"b", 10}, {"c", 6}, {"d", 1}, {"t", 1}, {"u", 1}});
   Impl over = by_hand("over", 1, 0, {1}, {2});
   over.in_place.push_back({BufferId(1), BufferId(2)});
-  add("p", {by_hand("i", 2, 0, {}, {0})});
-  add("a", {by_hand("i", 5, 0, {}, {1})});
-  add("b", {by_hand("beside", 1.5, 0, {1}, {2}), over});
-  add("c", {by_hand("i", 1, 0, {2}, {3})});
-  add("d", {by_hand("i", 1, 0, {1, 3}, {4})});
-  add("t", {by_hand("i", 1, 25, {3, 4}, {5})});
-  add("u", {by_hand("i", 1, 0, {0, 5}, {6})});
+  add_by_hand(p, "p", {by_hand("i", 2, 0, {}, {0})});
+  add_by_hand(p, "a", {by_hand("i", 5, 0, {}, {1})});
+  add_by_hand(p, "b", {by_hand("beside", 1.5, 0, {1}, {2}), over});
+  add_by_hand(p, "c", {by_hand("i", 1, 0, {2}, {3})});
+  add_by_hand(p, "d", {by_hand("i", 1, 0, {1, 3}, {4})});
+  add_by_hand(p, "t", {by_hand("i", 1, 25, {3, 4}, {5})});
+  add_by_hand(p, "u", {by_hand("i", 1, 0, {0, 5}, {6})}, true);
   p.buffers[BufferId(6)].keep = true;
   return p;
 }
 
 /// What is made again beside something large must be made the slow way.
 Problem lean_again() {
-  Problem p;
-  p.name = "lean again";
-  p.devices.push_back({"d", Bytes{40}, 1});
-  for (const auto& [name, bytes] :
-       std::initializer_list<std::pair<const char*, Bytes>>{{"p", 8}, {"k", 20}, {"t", 1}, {"u", 1}, {"w", 1}}) {
-    p.buffers.push_back({name, bytes, std::nullopt, false, false});
-  }
-  const auto add = [&](const char* name, std::vector<Impl> impls) {
-    p.order.push_back(p.ops.push_back({name, p.ops.size() == 4, std::move(impls)}));
-  };
-  add("p", {by_hand("fast", 2, 20, {}, {0}), by_hand("lean", 3, 0, {}, {0})});
-  add("k", {by_hand("i", 9, 0, {}, {1})});
-  add("t", {by_hand("i", 1, 19, {1}, {2})});
-  add("u", {by_hand("i", 1, 0, {0, 2}, {3})});
-  add("w", {by_hand("i", 1, 0, {1, 3}, {4})});
+  Problem p = problem_by_hand(40, {{"p", 8}, {"k", 20}, {"t", 1}, {"u", 1}, {"w", 1}});
+  add_by_hand(p, "p", {by_hand("fast", 2, 20, {}, {0}), by_hand("lean", 3, 0, {}, {0})});
+  add_by_hand(p, "k", {by_hand("i", 9, 0, {}, {1})});
+  add_by_hand(p, "t", {by_hand("i", 1, 19, {1}, {2})});
+  add_by_hand(p, "u", {by_hand("i", 1, 0, {0, 2}, {3})});
+  add_by_hand(p, "w", {by_hand("i", 1, 0, {1, 3}, {4})}, true);
   p.buffers[BufferId(4)].keep = true;
   return p;
 }

@@ -15,15 +15,11 @@ namespace {
 class Choices : public ::testing::Test {
  protected:
   Choices() {
-    p.name = "choices";
-    p.devices.push_back({"d", std::nullopt, 1});
-    p.buffers.push_back({"y", 4, std::nullopt, false, false});
-    p.buffers.push_back({"s", 1, std::nullopt, false, false});
-    Op a{"a",
-         false,
-         {by_hand("slow", 5, 0, {}, {0}), by_hand("fast", 1, 10, {}, {0}), by_hand("saving", 2, 20, {}, {0, 1})}};
-    Op end{"end", true, {by_hand("from y", 3, 0, {0}, {}), by_hand("from s", 1, 0, {1}, {})}};
-    p.order = {p.ops.push_back(a), p.ops.push_back(end)};
+    p = problem_by_hand(std::nullopt, {{"y", 4}, {"s", 1}});
+    add_by_hand(
+        p, "a",
+        {by_hand("slow", 5, 0, {}, {0}), by_hand("fast", 1, 10, {}, {0}), by_hand("saving", 2, 20, {}, {0, 1})});
+    add_by_hand(p, "end", {by_hand("from y", 3, 0, {0}, {}), by_hand("from s", 1, 0, {1}, {})}, true);
   }
 
   Problem with(Bytes budget) {
