@@ -147,7 +147,7 @@ std::string cuts_certificate(const CutsModel& model, const CutsTree& tree) {
   j["than"] = static_cast<std::int64_t>(tree.than());
   Writer writer(model, tree);
   Json leaves = Json::array();
-  for (const CutsTree::Leaf& leaf : tree.leaves()) {
+  for (const CutsLeaf& leaf : tree.leaves()) {
     Json fixed = Json::array(), implied = Json::array(), rows = Json::array();
     for (const auto& [c, v] : leaf.fixed) fixed.push_back(Json::array({writer.column(c), static_cast<int>(v)}));
     for (const CutsImplied& i : leaf.implied) {

@@ -52,7 +52,7 @@ struct CutsRounded {
 /// Solutions that cost less than `than`: what they cost beyond sum multiplier x (row - least). Never in a relaxation,
 /// which it would say nothing new to; it decides columns that cost too much.
 struct CutsCheaper {
-  std::vector<std::pair<int, std::int64_t>> rows;  // of the model, then inequalities; multiplier as in CutsTree::Leaf
+  std::vector<std::pair<int, std::int64_t>> rows;  // of the model, then inequalities; multiplier as in CutsLeaf
   Wide than = 0;                                   // units, floor included
 };
 

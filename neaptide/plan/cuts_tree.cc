@@ -1,129 +1,39 @@
 #include "neaptide/plan/cuts_tree.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <future>
 
 #include "neaptide/base/errors.hpp"
 
 namespace neaptide::plan {
 namespace {
 
-constexpr double kWhole = 1e-6;   // closer to 0 or 1 counts as that
 constexpr double kProved = 1e-6;  // relative: a bound in integers may be that much weaker than its relaxation
-constexpr double kTie = 1e-9;     // relative: nearer to the target than this is a tie
 constexpr int kMostRounds = 6;    // of inequalities at the root; more find little, and every node has one
-constexpr double kLeastFraction = 1e-3, kMostParallel = 0.9;
-constexpr std::size_t kMostAddedAtOnce = 60;
-constexpr std::size_t kTableauRowsAtRoot = 200, kTableauRowsBelow = 40;
-constexpr std::size_t kCoversAtRoot = 25, kCoversBelow = 5;  // see find_covers
-constexpr int kTriesNearRoot = 4, kTriesBelow = 2, kNearRoot = 6;
-constexpr std::int64_t kMostDiveIterations = 10'000;
-constexpr double kMostMultiplier = 1e18;     // fits 64 bits
-constexpr int kMostProductBits = 105;        // of a multiplier and a factor: thousands of them fit 128
 constexpr std::int64_t kWorkPerKept = 1000;  // of the work allowed: what a certificate may hold grows with it
-constexpr Wide kLeastShare = 50;             // part of what is left to decide that a term of CutsCheaper takes
-constexpr Wide kMostFactor = Wide{1} << 60;
 constexpr std::int64_t kLeastKept = 20'000, kMostKept = 600'000;  // multipliers in all leaves
-
-double fraction(double x) { return std::min(x, 1 - x); }
+constexpr Wide kLeastShare = 50;  // part of what is left to decide that a term of CutsCheaper takes
+constexpr Wide kMostFactor = Wide{1} << 60;
+constexpr int kNodesAlone = 200;          // before a second worker is worth its start
+constexpr std::size_t kFewOpen = 8;       // leaves: not to be shared
+constexpr std::int64_t kNodesPerRound = 24;  // of each worker
 
 }  // namespace
 
-CutsTree::CutsTree(const CutsModel& model)
-    : m_(model), lp_(model.relaxation()), follow_(model), now_(model.columns.size(), 2) {
-  int exponent = 0;
-  std::frexp(m_.byte_scale, &exponent);
-  price_log2_ = std::clamp(12 - exponent, -50, 0);
-  room_row_.resize(m_.cuts.size());
-  for (std::size_t r = 0; r < m_.rows.size(); ++r) {
-    if (m_.rows[r].key.kind == CutsKey::kRoom) room_row_[m_.rows[r].key.a] = static_cast<int>(r);
-  }
-}
+CutsTree::CutsTree(const CutsModel& model) : m_(model), first_(model) {}
 
-CutsTree::~CutsTree() = default;
-
-void CutsTree::fix(const std::vector<std::pair<int, char>>& branches, const std::vector<CutsImplied>& implied) {
-  std::vector<char> wanted(now_.size(), 2);
-  for (const auto& [c, value] : branches) wanted[c] = value;
-  for (const CutsImplied& i : implied) {
-    if (i.column >= 0) wanted[i.column] = i.value;
-  }
-  for (std::size_t c = 0; c < now_.size(); ++c) {
-    if (wanted[c] == now_[c]) continue;
-    lp_.bound({static_cast<int>(c)}, wanted[c] == 1 ? 1 : 0, wanted[c] == 0 ? 0 : 1);
-    now_[c] = wanted[c];
-  }
-}
-
-const std::vector<std::pair<int, std::int64_t>>& CutsTree::terms_of(int row, std::int64_t* least, bool* bytes) const {
-  const int n = static_cast<int>(m_.rows.size());
-  *bytes = row < n && m_.rows[row].in_bytes();
-  *least = row < n ? m_.rows[row].least : inequalities_[row - n].least;
-  return row < n ? m_.rows[row].terms : inequalities_[row - n].terms;
-}
-
-void CutsTree::multipliers_of(const std::vector<double>& duals, double scale, Leaf* leaf) const {
-  leaf->multipliers.clear();
-  for (std::size_t r = 0; r < duals.size(); ++r) {
-    if (!(duals[r] > 0)) continue;
-    const int row = row_id(static_cast<int>(r));
-    const bool bytes = r < m_.rows.size() && m_.rows[r].in_bytes();
-    double units = duals[r] * scale * m_.cost_scale / scale_of(row);
-    if (bytes) units = std::ldexp(units, -price_log2_);
-    const double most = bytes ? kMostMultiplier : std::ldexp(1.0, kMostProductBits + price_log2_) / scale_of(row);
-    if (units >= 0.5) leaf->multipliers.emplace_back(row, std::llround(std::min({units, most, kMostMultiplier})));
-  }
-}
-
-// By column: the cost less what the multipliers take of it, in steps of 2^price_log2 units; and what these prove.
-std::vector<Wide> CutsTree::left_by(const Leaf& leaf, Wide* sum) const {
-  const int shift = -price_log2_;
-  std::vector<Wide> left(m_.columns.size());
-  for (std::size_t c = 0; c < left.size(); ++c) left[c] = static_cast<Wide>(m_.cost[c]) << shift;
-  for (const auto& [row, multiplier] : leaf.multipliers) {
-    std::int64_t least = 0;
-    bool bytes = false;
-    const auto& terms = terms_of(row, &least, &bytes);
-    const Wide y = bytes ? static_cast<Wide>(multiplier) : static_cast<Wide>(multiplier) << shift;
-    *sum += y * least;
-    for (const auto& [c, factor] : terms) left[c] -= y * factor;
-  }
-  return left;
-}
-
-/// With what its multipliers prove, and as much of `implied` as that needs.
-CutsTree::Leaf CutsTree::proved(const Leaf& leaf, const std::vector<CutsImplied>& implied) const {
-  Leaf out{leaf.fixed, {}, leaf.multipliers, 0};
-  std::vector<char> wanted(m_.columns.size(), 0);
-  if (!implied.empty() && implied.back().column < 0) {
-    out.multipliers.clear();
-    out.implied = follow_.needed(implied, wanted);
-    out.units = than_;
-    return out;
-  }
-  Wide sum = 0;
-  const std::vector<Wide> left = left_by(leaf, &sum);
-  std::vector<char> how(left.size(), 2);
-  for (const auto& [c, value] : leaf.fixed) how[c] = value;
-  for (const CutsImplied& i : implied) {
-    how[i.column] = i.value;
-    wanted[i.column] = left[i.column] != 0 && (left[i.column] > 0) == (i.value == 1) ? 1 : 0;
-  }
-  for (std::size_t c = 0; c < left.size(); ++c) {
-    if (how[c] == 1 || (how[c] == 2 && left[c] < 0)) sum += left[c];
-  }
-  out.implied = follow_.needed(implied, std::move(wanted));
-  out.units = m_.floor_units + (sum >> -price_log2_);
-  return out;
-}
+std::int64_t CutsTree::work() const { return first_.work() + (second_ ? second_->work() : 0); }
+int CutsTree::n_nodes() const { return first_.n_nodes() + (second_ ? second_->n_nodes() : 0); }
 
 /// What the root's multipliers say of solutions that cost less than the target, coarse enough for integers of 64 bits.
 void CutsTree::keep_cheaper() {
   constexpr int kBits = 40;
   cheaper_than_ = than_;
   Wide base = 0;
-  const std::vector<Wide> left = left_by(root_, &base);
-  Wide most = ((than_ - 1 - m_.floor_units) << -price_log2_) - base;  // of sum left x
+  const std::vector<Wide> left = first_.left_by(root_, &base);
+  Wide most = ((than_ - 1 - m_.floor_units) << -price_log2()) - base;  // of sum left x
   const Wide size = most < 0 ? -most : most;
   int step_log2 = 0;
   while (size >> (step_log2 + kBits) > 0) ++step_log2;
@@ -137,173 +47,21 @@ void CutsTree::keep_cheaper() {
     if (factor < 0 || factor * kLeastShare > spare)
       out.terms.emplace_back(static_cast<int>(c), -static_cast<std::int64_t>(std::min(factor, kMostFactor)));
   }
-  follow_.add(out);
-  inequalities_.push_back(std::move(out));
+  if (second_) second_->add(out);
+  first_.add(std::move(out));
 }
 
-void CutsTree::choose_candidates(Node* node) const {
-  const std::vector<double>& x = lp_.values();
-  std::vector<double> price(m_.cuts.size());
-  for (std::size_t k = 0; k < price.size(); ++k) price[k] = lp_.row_duals()[room_row_[k]] / m_.byte_scale;
-  for (std::size_t r = 0; r < m_.rows.size(); ++r) {
-    if (m_.rows[r].key.kind != CutsKey::kInside) continue;
-    const double inside = lp_.row_duals()[r] / m_.byte_scale;
-    price[m_.rows[r].key.b] += inside;
-    price[m_.rows[r].key.b - 1] += inside;
-  }
-  for (std::size_t c = 0; c < x.size(); ++c) {
-    const double f = fraction(x[c]);
-    if (f < kWhole) continue;
-    const CutsKey& key = m_.columns[c];
-    double weight = static_cast<double>(m_.cost[c]) / m_.cost_scale;
-    const int instant = key.kind == CutsKey::kHeld ? key.b : key.a;
-    if (const Bytes bytes = room_taken(m_, static_cast<int>(c)); bytes > 0)
-      weight = std::max(weight, static_cast<double>(bytes) * price[instant]);
-    node->candidates.emplace_back(f * (weight + 1e-9), static_cast<int>(c));
-  }
-  node->integral = node->candidates.empty();
-  for (std::size_t c = 0; c < x.size() && node->integral; ++c) {  // for a tie: what it pays for without being told to
-    if (x[c] > 0.5 && now_[c] == 2 && m_.cost[c] > 0) {
-      node->candidates.emplace_back(static_cast<double>(m_.cost[c]), static_cast<int>(c));
-    }
-  }
-  std::sort(node->candidates.begin(), node->candidates.end(),
-            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
-  if (node->candidates.size() > kTriesNearRoot) node->candidates.resize(kTriesNearRoot);
-}
-
-// `inherited`: the parent's multipliers, which hold here too, and the fixed columns.
-CutsTree::Node CutsTree::evaluate(Leaf inherited, Wide target) {
-  Node node;
-  const std::vector<CutsImplied> implied = follow_.from(inherited.fixed);
-  node.leaf = proved(inherited, implied);
-  const auto offer = [&](const Leaf& leaf) {
-    Leaf better = proved(leaf, implied);
-    if (better.units > node.leaf.units) node.leaf = std::move(better);
-  };
-  ++n_nodes_;
-  node.estimate = 1e300;
-  if (node.leaf.impossible()) return node;
-  Leaf leaf{inherited.fixed, {}, {}, 0};
-  offer(leaf);
-  fix(leaf.fixed, implied);
-  const auto outcome = lp_.solve(std::max<std::int64_t>(1, (end_ - work()) / per_iteration()));
-  if (outcome == milp::Relaxation::Outcome::kOptimal) {
-    node.estimate = lp_.objective();
-    choose_candidates(&node);
-    multipliers_of(lp_.row_duals(), 1, &leaf);
-    offer(leaf);
-    return node;
-  }
-  if (outcome == milp::Relaxation::Outcome::kStopped || lp_.row_duals().empty()) return node;
-  // The combination of rows that nothing satisfies, taken often enough to pass the target.
-  std::vector<double> ray = lp_.row_duals();
-  const double most = *std::max_element(ray.begin(), ray.end());
-  for (double& y : ray) y /= std::max(most, 1e-300);
-  const double wanted = static_cast<double>(target - m_.floor_units) / m_.cost_scale + 1;
-  for (double times = wanted; times < wanted * 1e7 && node.leaf.units < target; times *= 10) {
-    multipliers_of(ray, times, &leaf);
-    offer(leaf);
-  }
-  return node;
-}
-
-int CutsTree::row_id(int lp_row) const {
-  const int n = static_cast<int>(m_.rows.size());
-  return lp_row < n ? lp_row : n + live_[lp_row - n];
-}
-
-double CutsTree::scale_of(int row) const {
-  const int n = static_cast<int>(m_.rows.size());
-  if (row >= n) return inequalities_[row - n].scale;
-  return m_.rows[row].in_bytes() ? m_.byte_scale : 1;
-}
-
-// The tableau's rows of the columns nearest to one half, rounded.
-void CutsTree::find_rounded(std::size_t most, std::vector<CutsInequality>* found) {
-  const std::vector<double>& x = lp_.values();
-  std::vector<std::pair<double, int>> places;  // distance to one half
-  const std::vector<int> basic = lp_.basic();
-  for (std::size_t i = 0; i < basic.size(); ++i) {
-    const int c = basic[i];
-    if (c >= 0 && fraction(x[c]) > kLeastFraction) places.emplace_back(0.5 - fraction(x[c]), static_cast<int>(i));
-  }
-  std::sort(places.begin(), places.end());
-  if (places.size() > most) places.resize(most);
-  for (const auto& [distance, place] : places) {
-    auto multipliers = lp_.tableau_row(place);
-    for (auto& [row, y] : multipliers) {
-      row = row_id(row);
-      y /= scale_of(row);
-    }
-    if (auto one = round_rows(m_, inequalities_, multipliers, x)) found->push_back(std::move(*one));
-    ++extra_iterations_;
-  }
-}
-
-// The most violated of what is found, as long as they are not much the same.
-int CutsTree::tighten(bool at_root) {
-  const std::vector<double>& x = lp_.values();
-  const bool whole = std::all_of(x.begin(), x.end(), [](double v) { return fraction(v) < kWhole; });
-  if (whole) return 0;
-  std::vector<CutsInequality> found = find_paths(m_, x);
-  for (CutsInequality& c : find_covers(m_, x, at_root ? kCoversAtRoot : kCoversBelow)) found.push_back(std::move(c));
-  find_rounded(at_root ? kTableauRowsAtRoot : kTableauRowsBelow, &found);
-  std::vector<std::pair<double, std::size_t>> order;
-  for (std::size_t i = 0; i < found.size(); ++i) order.emplace_back(-violation(found[i], x), i);
-  std::sort(order.begin(), order.end());
-  loosen();
-  std::vector<std::vector<double>> directions;
-  for (const auto& [off, i] : order) {
-    if (directions.size() >= kMostAddedAtOnce) break;
-    const auto& terms = found[i].terms;  // Clang 14 captures no part of a pair
-    std::vector<double> direction(x.size());
-    double square = 0;
-    for (const auto& [c, f] : terms) square += static_cast<double>(f) * static_cast<double>(f);
-    for (const auto& [c, f] : terms) direction[c] = static_cast<double>(f) / std::sqrt(square);
-    const bool same = std::any_of(directions.begin(), directions.end(), [&](const std::vector<double>& d) {
-      double product = 0;
-      for (const auto& [c, f] : terms) product += d[c] * direction[c];
-      return product > kMostParallel;
-    });
-    if (same) continue;
-    directions.push_back(std::move(direction));
-    std::vector<milp::Term> row;
-    for (const auto& [c, f] : terms) row.push_back({{c}, static_cast<double>(f) / found[i].scale});
-    lp_.add_row(static_cast<double>(found[i].least) / found[i].scale, milp::kInfinity, row);
-    live_.push_back(static_cast<int>(inequalities_.size()));
-    follow_.add(found[i]);
-    inequalities_.push_back(std::move(found[i]));
-  }
-  return static_cast<int>(directions.size());
-}
-
-// Inequalities that the solution does not touch leave the relaxation.
-void CutsTree::loosen() {
-  const std::size_t n = m_.rows.size();
-  const std::vector<char> idle = lp_.idle_rows();
-  std::vector<int> rows, left;
-  for (std::size_t i = 0; i < live_.size(); ++i) {
-    if (idle[n + i]) {
-      rows.push_back(static_cast<int>(n + i));
-    } else {
-      left.push_back(live_[i]);
-    }
-  }
-  lp_.remove_rows(rows);
-  live_ = std::move(left);
-}
-
-CutsTree::Node CutsTree::root(Wide target) {
-  Node root = evaluate({}, target);
+CutsNode CutsTree::root() {
+  CutsNode root = first_.evaluate({});
   for (int round = 0; round < kMostRounds && root.estimate < 1e299; ++round) {
-    if (root.leaf.units >= target || root.integral || work() > end_ || tighten(true) == 0) break;
-    root = evaluate(root.leaf, target);
+    if (root.leaf.units >= target_ || root.integral || first_.at_end() || first_.tighten(true) == 0) break;
+    first_.settle();
+    root = first_.evaluate(root.leaf);
   }
-  if (root.leaf.units < target && !root.integral) {
+  if (root.leaf.units < target_ && !root.integral) {
     root_ = root.leaf;
     keep_cheaper();
-    root = evaluate(root.leaf, target);
+    root = first_.evaluate(root.leaf);
   }
   return root;
 }
@@ -316,157 +74,103 @@ Wide CutsTree::units(const std::vector<char>& solution) const {
 
 Wide CutsTree::bound() const {
   Wide least = -1;
-  const auto take = [&](const Node& n) {
+  const auto take = [&](const CutsNode& n) {
     if (least < 0 || n.leaf.units < least) least = n.leaf.units;
   };
-  for (const Node& n : open_) take(n);
-  for (const Node& n : done_) take(n);
+  for (const CutsNode& n : nodes_.open) take(n);
+  for (const CutsNode& n : nodes_.done) take(n);
   return least < 0 ? m_.floor_units : std::min(least, than_);
 }
 
-std::vector<CutsTree::Leaf> CutsTree::leaves() const {
-  std::vector<Leaf> out;
-  for (const Node& n : done_) out.push_back(n.leaf);
-  for (const Node& n : open_) out.push_back(n.leaf);
+std::vector<CutsLeaf> CutsTree::leaves() const {
+  std::vector<CutsLeaf> out;
+  for (const CutsNode& n : nodes_.done) out.push_back(n.leaf);
+  for (const CutsNode& n : nodes_.open) out.push_back(n.leaf);
   return out;
 }
 
-// A round of inequalities that this node's solution violates.
-void CutsTree::refine(Node* node, Wide target) {
-  node->refined = true;
-  fix(node->leaf.fixed, follow_.from(node->leaf.fixed));
-  const auto most = std::max<std::int64_t>(1, (end_ - work()) / per_iteration());
-  if (lp_.solve(most) != milp::Relaxation::Outcome::kOptimal || tighten(false) == 0) return;
-  Node better = evaluate(node->leaf, target);
-  better.refined = true;
-  *node = std::move(better);
-}
-
-// Both children of the candidate whose children gain most; some candidates are tried out first.
-void CutsTree::branch(const Node& node, Wide target) {
-  const std::size_t depth = node.leaf.fixed.size();
-  const std::size_t most = depth < kNearRoot ? kTriesNearRoot : kTriesBelow;
-  const std::size_t tries = node.integral ? 1 : std::min(most, node.candidates.size());
-  std::array<Node, 2> best;
-  double best_score = -1;
-  for (std::size_t t = 0; t < tries; ++t) {
-    std::array<Node, 2> pair;
-    double score = 1;
-    for (const int value : {0, 1}) {
-      Leaf leaf = node.leaf;
-      leaf.fixed.emplace_back(node.candidates[t].second, static_cast<char>(value));
-      pair[value] = evaluate(std::move(leaf), target);
-      const double gain = static_cast<double>(std::min(pair[value].leaf.units, target) - node.leaf.units);
-      score *= std::max(gain / m_.cost_scale, 1e-6);
-    }
-    const bool ends = pair[0].leaf.units >= target || pair[1].leaf.units >= target;
-    if (score > best_score) best = std::move(pair);
-    best_score = std::max(best_score, score);
-    if (ends) break;
-  }
-  for (Node& n : best) {
-    kept_ += kept_by(n.leaf);
-    open_.push_back(std::move(n));
-  }
-}
-
-// Where the relaxation says nothing useful: the largest value not yet decided.
-void CutsTree::choose_largest(Node* node) {
-  std::vector<char> fixed(now_.size(), 0);
-  for (const auto& [c, value] : node->leaf.fixed) fixed[c] = 1;
-  for (const CutsImplied& i : follow_.from(node->leaf.fixed)) {
-    if (i.column >= 0) fixed[i.column] = 1;
-  }
-  int best = -1;
-  for (std::size_t c = 0; c < fixed.size(); ++c) {
-    if (fixed[c]) continue;
-    const auto size = [&](int i) { return m_.columns[i].kind == CutsKey::kHeld ? m_.frame.size[m_.columns[i].a] : 0; };
-    if (best < 0 || size(static_cast<int>(c)) > size(best)) best = static_cast<int>(c);
-  }
-  if (best >= 0) node->candidates.emplace_back(1, best);
-}
-
-// From the open leaf that bounds least, fixes what the relaxation is nearly sure of, a few columns at a time.
 std::optional<std::vector<char>> CutsTree::dive(const std::function<bool()>& stop) {
-  const auto least = std::min_element(open_.begin(), open_.end(),
-                                      [](const Node& a, const Node& b) { return a.leaf.units < b.leaf.units; });
-  if (least == open_.end()) return std::nullopt;
-  std::vector<std::pair<int, char>> fixed = least->leaf.fixed;
-  const std::size_t given = fixed.size();
-  for (std::size_t left = now_.size(); left > 0 && !stop(); --left) {
-    const std::vector<CutsImplied> implied = follow_.from(fixed);
-    const bool impossible = !implied.empty() && implied.back().column < 0;
-    if (!impossible) fix(fixed, implied);
-    if (impossible || lp_.solve(kMostDiveIterations) != milp::Relaxation::Outcome::kOptimal) {
-      if (fixed.size() == given || fixed.back().second == 0) return std::nullopt;
-      fixed.back().second = 0;
-      continue;
-    }
-    ++n_nodes_;
-    std::vector<std::pair<double, int>> open;
-    for (std::size_t c = 0; c < now_.size(); ++c) {
-      if (fraction(lp_.values()[c]) > kWhole) open.emplace_back(-lp_.values()[c], static_cast<int>(c));
-    }
-    if (open.empty()) {
-      std::vector<char> out(now_.size());
-      for (std::size_t c = 0; c < out.size(); ++c) out[c] = lp_.values()[c] > 0.5 ? 1 : 0;
-      return out;
-    }
-    std::sort(open.begin(), open.end());
-    for (std::size_t i = 0; i <= open.size() / 10; ++i) {
-      if (i == 0 || open[i].first < -0.8) fixed.emplace_back(open[i].second, 1);
-    }
-  }
-  return std::nullopt;
+  const auto least = nodes_.least();
+  if (least == nodes_.open.end()) return std::nullopt;
+  return first_.dive(least->leaf, stop);
 }
 
-CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::function<bool()>& stop) {
+/// Whether the node, whose relaxation was whole, is so still and proves what it costs. Keeps it as relaxed().
+bool CutsTree::take_solution(CutsNode* node) {
+  CutsNode again = first_.evaluate(node->leaf);  // inequalities may have left the relaxation since
+  again.refined = node->refined;
+  *node = std::move(again);
+  const double proves = static_cast<double>(node->leaf.units - m_.floor_units) / m_.cost_scale;
+  if (!node->integral || node->leaf.units >= target_) return false;
+  if (proves < node->estimate - kProved * std::max(1.0, node->estimate)) return false;  // too large for integers
+  relaxed_.clear();
+  for (const double x : first_.values()) relaxed_.push_back(x > 0.5 ? 1 : 0);
+  return true;
+}
+
+void CutsTree::work_alone() {
+  first_.step(nodes_.least(), &nodes_);
+  CutsNodes none;
+  if (second_) {
+    first_.share(second_.get(), &none);
+  } else {
+    first_.settle();
+  }
+}
+
+/// Deals the open leaves out, the best ones in turn, and gathers what becomes of them.
+void CutsTree::work_together(bool beside) {
+  if (!second_) {
+    second_ = std::make_unique<CutsWorker>(first_);
+    second_->aim(target_, than_, end_ - work());
+  }
+  std::stable_sort(nodes_.open.begin(), nodes_.open.end(),
+                   [](const CutsNode& a, const CutsNode& b) { return a.leaf.units < b.leaf.units; });
+  std::array<CutsNodes, 2> shares;
+  for (std::size_t i = 0; i < nodes_.open.size(); ++i) shares[i % 2].open.push_back(std::move(nodes_.open[i]));
+  nodes_.open.clear();
+  const std::int64_t round = kNodesPerRound * (work() / n_nodes());
+  const auto go_on = [&](CutsWorker* worker, CutsNodes* share) {
+    const std::int64_t end = worker->work() + round;
+    while (worker->work() < end) {
+      const auto least = share->least();
+      if (least == share->open.end() || least->leaf.units >= target_ || worker->is_solution(*least)) return;
+      worker->step(least, share);
+    }
+  };
+  const auto other = std::async(beside ? std::launch::async : std::launch::deferred, go_on, second_.get(), &shares[1]);
+  go_on(&first_, &shares[0]);
+  other.wait();
+  first_.share(second_.get(), &shares[1]);
+  for (CutsNodes& share : shares) {
+    std::move(share.open.begin(), share.open.end(), std::back_inserter(nodes_.open));
+    std::move(share.done.begin(), share.done.end(), std::back_inserter(nodes_.done));
+  }
+}
+
+CutsTree::End CutsTree::run(Wide target, std::int64_t work_left, const std::function<bool()>& stop,
+                            const std::function<bool()>& beside) {
   end_ = work() + work_left;
+  target_ = target;
   than_ = std::min(than_, target);
+  first_.aim(target, than_, work_left);
+  if (second_) second_->aim(target, than_, work_left);
   if (cheaper_than_ > 0 && cheaper_than_ - than_ > (cheaper_than_ - root_.units) / kLeastShare) keep_cheaper();
   const auto most_kept = static_cast<std::size_t>(std::clamp(work_left / kWorkPerKept, kLeastKept, kMostKept));
-  if (open_.empty() && done_.empty()) {
-    open_.push_back(root(target));
-  }
+  if (nodes_.open.empty() && nodes_.done.empty()) nodes_.open.push_back(root());
   while (true) {
-    const auto least = std::min_element(open_.begin(), open_.end(), [](const Node& a, const Node& b) {
-      if (a.leaf.units != b.leaf.units) return a.leaf.units < b.leaf.units;
-      return a.leaf.fixed.size() > b.leaf.fixed.size();
-    });
-    if (least == open_.end() || least->leaf.units >= target) return bound() >= target ? End::kReached : End::kStopped;
-    if (work() >= end_ || kept_ > most_kept || stop()) return End::kStopped;
-    const double wanted = static_cast<double>(target - m_.floor_units) / m_.cost_scale;
-    const bool cheaper = least->estimate < wanted - kTie * std::max(1.0, wanted);
-    if (least->integral && cheaper) {  // inequalities may have left the relaxation since: is it still?
-      Node again = evaluate(least->leaf, target);
-      again.refined = least->refined;
-      const bool stands = again.integral && again.leaf.units < target;
-      const double proves = static_cast<double>(again.leaf.units - m_.floor_units) / m_.cost_scale;
-      const bool proved = proves >= again.estimate - kProved * std::max(1.0, again.estimate);
-      *least = std::move(again);
-      if (!stands) continue;
-      if (proved) {
-        relaxed_.assign(lp_.values().size(), 0);
-        for (std::size_t c = 0; c < relaxed_.size(); ++c) relaxed_[c] = lp_.values()[c] > 0.5 ? 1 : 0;
-        return End::kRelaxed;
-      }  // else: its multipliers are too large for integers, those further down are not
+    const auto least = nodes_.least();
+    if (least == nodes_.open.end() || least->leaf.units >= target)
+      return bound() >= target ? End::kReached : End::kStopped;
+    if (work() >= end_ || nodes_.kept() > most_kept || stop()) return End::kStopped;
+    if (first_.is_solution(*least)) {
+      if (take_solution(&*least)) return End::kRelaxed;
+      if (first_.is_solution(*least)) work_alone();
+    } else if (n_nodes() < kNodesAlone || nodes_.open.size() < kFewOpen) {
+      work_alone();
+    } else {
+      work_together(beside());
     }
-    Node node = std::move(*least);
-    open_.erase(least);
-    if (!node.refined && !node.integral && !node.leaf.fixed.empty() && node.estimate < 1e299) {
-      kept_ -= std::min(kept_, kept_by(node.leaf));
-      refine(&node, target);
-      kept_ += kept_by(node.leaf);
-      open_.push_back(std::move(node));
-      continue;
-    }
-    if (node.candidates.empty()) choose_largest(&node);
-    if (node.candidates.empty()) {
-      done_.push_back(std::move(node));
-      continue;
-    }
-    kept_ -= std::min(kept_, kept_by(node.leaf));
-    branch(node, target);
   }
 }
 

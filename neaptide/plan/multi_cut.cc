@@ -144,7 +144,7 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
   const auto stop = [&] { return ways.stop() || tree.n_nodes() >= last_node; };
   while (true) {
     const std::int64_t done = tree.work();
-    const CutsTree::End end = tree.run(target(*known), ways.work - work_, stop);
+    const CutsTree::End end = tree.run(target(*known), ways.work - work_, stop, ways.beside);
     work_ += tree.work() - done;
     const bool gave_up = end == CutsTree::End::kStopped && tree.n_nodes() < last_node;
     if (end == CutsTree::End::kReached || gave_up || work_ >= ways.work || ways.stop()) return stage->at;

@@ -32,6 +32,7 @@ class MultiCut {
     std::size_t most_columns = 12'000;  // of one model
     int most_instants = 64;
     std::function<bool()> stop = [] { return false; };
+    std::function<bool()> beside = [] { return false; };  // see CutsTree::run
     /// Is shown the runs of a relaxed solution, which may hold too much; returns the best seconds known by then.
     std::function<Seconds(const std::vector<Compute>&)> improve;
   };

@@ -272,6 +272,8 @@ class Run {
     const bool timed = options_.effort == 0 && options_.time_limit < kLongestTimeLimit;
     const Seconds until = options_.time_limit * (parallel() ? 0.7 : 0.5);
     prover.stop = [this, timed, until] { return stopped() || (timed && elapsed() > until); };
+    std::atomic<bool> searched = false;
+    prover.beside = [&] { return searched.load(); };
     const auto work = [&] {
       prover.run(opening, known, ticks_);
       closed_ = prover.closed();
@@ -281,10 +283,12 @@ class Run {
       improve(*searches_[0], ticks_ / 15, 0.2);  // what is proved at once need not wait for the others
       if (!stopped()) take_others();
       const int n_parts = timed ? kPartsBeside : 1;  // a long time is no better spent on one cooling
+      const std::int64_t part = ticks_ * (timed ? 2 : 4) / 10 / n_parts;
       for (int k = 0; k < n_parts && !closed_; ++k) {
-        if (k % 3 == 2) searches_[0]->shake(ticks_ / 10 / n_parts);
-        improve(*searches_[0], ticks_ * 4 / 10 / n_parts, 0.2);
+        if (k % 3 == 2) searches_[0]->shake(part / 4);
+        improve(*searches_[0], part, 0.2);
       }
+      searched = true;
       other.get();
     } else {
       work();

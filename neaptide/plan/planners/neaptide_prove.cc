@@ -71,6 +71,7 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   MultiCut::Ways ways;
   ways.work = ticks * kSimplexPerTick;
   ways.stop = stop;
+  ways.beside = beside;
   ways.improve = [&](const std::vector<Compute>& runs) { return try_out(std::vector<Step>(runs.begin(), runs.end())); };
   keep(several.prove(first, best_seconds_, ways));
   if (scope == BoundScope::kThisOrder || closed()) return;

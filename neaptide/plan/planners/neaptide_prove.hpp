@@ -31,6 +31,7 @@ class Prover {
   bool closed() const;
 
   std::function<bool()> stop = [] { return false; };
+  std::function<bool()> beside = [] { return false; };  // whether there is a thread for it to use as well
 
  private:
   void keep(LowerBound b);
