@@ -27,6 +27,7 @@ Relaxation::Relaxation(Relaxation&&) noexcept = default;
 void Relaxation::bound(Var, double, double) {}
 void Relaxation::add_row(double, double, const std::vector<Term>&) {}
 void Relaxation::remove_rows(const std::vector<int>&) {}
+void Relaxation::start_from(const Relaxation&) {}
 std::vector<char> Relaxation::idle_rows() const { return {}; }
 std::vector<int> Relaxation::basic() const { return {}; }
 std::vector<std::pair<int, double>> Relaxation::tableau_row(int) const { return {}; }

@@ -184,6 +184,15 @@ void Relaxation::remove_rows(const std::vector<int>& rows) {
   expect(Highs_deleteRowsBySet(solver_->handle.get(), static_cast<HighsInt>(set.size()), set.data()), "drop rows");
 }
 
+void Relaxation::start_from(const Relaxation& other) {
+  if (other.values_.empty()) return;
+  void* from = other.solver_->handle.get();
+  std::vector<HighsInt> columns(static_cast<std::size_t>(Highs_getNumCol(from)));
+  std::vector<HighsInt> rows(static_cast<std::size_t>(Highs_getNumRow(from)));
+  if (Highs_getBasis(from, columns.data(), rows.data()) == kHighsStatusError) return;
+  expect(Highs_setBasis(solver_->handle.get(), columns.data(), rows.data()), "take a basis");
+}
+
 std::vector<char> Relaxation::idle_rows() const {
   std::vector<HighsInt> columns(values_.size()), rows(duals_.size());
   expect(Highs_getBasis(solver_->handle.get(), columns.data(), rows.data()), "give its basis");

@@ -31,6 +31,8 @@ class Relaxation {
   void add_row(double lower, double upper, const std::vector<Term>& terms);
   /// Their indices, ascending; the rows after them move up.
   void remove_rows(const std::vector<int>& rows);
+  /// The next solve starts from the basis of another one with the same columns and rows, if that has one.
+  void start_from(const Relaxation& other);
   /// kStopped: the iteration limit, or numerical trouble; nothing may be concluded.
   Outcome solve(std::int64_t most_iterations);
 

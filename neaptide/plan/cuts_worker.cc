@@ -53,6 +53,7 @@ CutsWorker::CutsWorker(const CutsWorker& known) : CutsWorker(known.m_) {
   inequalities_ = known.inequalities_;
   settle();
   for (const int i : known.live_) relax_by(i);
+  lp_.start_from(known.lp_);
 }
 
 void CutsWorker::aim(Wide target, Wide than, std::int64_t work_left) {

@@ -75,6 +75,9 @@ MultiCut::Grown MultiCut::grow(const std::vector<Compute>& runs, const Grown& no
     inside = 0;
     before = c->op;
   }
+  // Where leaner implementations could be chosen, what a run costs depends on the room in its interval, whichever it is.
+  const bool choices = std::any_of(frame_.problem.ops.begin(), frame_.problem.ops.end(),
+                                   [](const Op& op) { return op.impls.size() > 1; });
   std::vector<Over>& list = first.empty() ? again : first;
   std::stable_sort(list.begin(), list.end(), [](const Over& a, const Over& b) { return a.load > b.load; });
   Grown out = now;
@@ -90,6 +93,7 @@ MultiCut::Grown MultiCut::grow(const std::vector<Compute>& runs, const Grown& no
     if (o.before.valid()) {
       tried.cuts = with(tried.cuts, {o.before});
       tried.inside.insert(o.op);
+      if (choices) tried.inside.insert(tried.cuts.begin() + 1, tried.cuts.end());
     }
     if (tried == out) continue;
     out = std::move(tried);
