@@ -171,7 +171,8 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
     const Wide cost = tree.units(*solution);
     if (costs_more(runs, cost + (target(*known) - tree.bound()) / kDearerPlayback))
       more.in_place.merge(all_if_many(in_the_way));
-    if (costs_more(runs, target(*known) - 1)) more.in_place.insert(in_the_way.begin(), in_the_way.end());  // no more lacks
+    if (end == CutsTree::End::kRelaxed && costs_more(runs, target(*known) - 1))  // nothing else is missing
+      more.in_place.insert(in_the_way.begin(), in_the_way.end());
     if (more == stage->at) more = grow(runs, stage->at);
     if (more == stage->at && costs_more(runs, cost)) more.in_place.insert(in_the_way.begin(), in_the_way.end());
     if (more != stage->at) return more;
