@@ -171,6 +171,8 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
     const Wide cost = tree.units(*solution);
     if (costs_more(runs, cost + (target(*known) - tree.bound()) / kDearerPlayback))
       more.in_place.merge(all_if_many(in_the_way));
+    if (more == stage->at && costs_more(runs, cost + (target(*known) - tree.bound()) / 2))
+      more.cuts = with_beginning(std::move(more.cuts));
     if (end == CutsTree::End::kRelaxed && costs_more(runs, target(*known) - 1))  // nothing else is missing
       more.in_place.insert(in_the_way.begin(), in_the_way.end());
     if (more == stage->at) more = grow(runs, stage->at);
