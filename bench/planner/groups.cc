@@ -124,12 +124,19 @@ void run_monet(const Settings& settings) {
       {"monet_vgg16_b176_plain", 9, 2.51383, 2.51383},
       {"monet_vgg16_b176_plain", 10, 2.50600, 2.50600},
   };
-  Table t("monet", "objective at least as good as 24 h of Gurobi (its bounds hold for its narrower rules only)");
+  constexpr Seconds kLimit = 55, kRounding = 5e-6;
+  Table t("monet",
+          "objective and, where the order is kept, bound at least as good as 24 h of Gurobi, within 60 s each");
   for (const MonetRow& row : rows) {
     const auto p = settings.instance(row.name);
     if (!p) continue;
-    const Result r = solve(*p, with_budget(settings, *p, 0, static_cast<Bytes>(row.gib * kGib)));
-    const bool passed = row.objective == 0 ? !r.found() : r.found() && r.plan.cost.seconds <= row.objective + 5e-6;
+    plan::Options o = with_budget(settings, *p, 0, static_cast<Bytes>(row.gib * kGib));
+    if (settings.effort == 0) o.time_limit = std::min(o.time_limit, kLimit);
+    const Result r = solve(*p, o);
+    const bool bound = !settings.keep_order.value_or(false) || row.objective == 0 ||
+                       r.plan.lower_bound->seconds >= row.bound - kRounding;
+    const bool passed =
+        bound && (row.objective == 0 ? !r.found() : r.found() && r.plan.cost.seconds <= row.objective + kRounding);
     t.row(r,
           {row.name, fmt::format("{:g} GiB", row.gib), Unit::kSeconds,
            row.objective == 0 ? "infeasible" : fmt::format("{:.5f}, their bound {:.5f}", row.objective, row.bound)},

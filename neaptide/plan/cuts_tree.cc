@@ -16,8 +16,8 @@ constexpr std::int64_t kWorkPerKept = 1000;  // of the work allowed: what a cert
 constexpr std::int64_t kLeastKept = 20'000, kMostKept = 600'000;  // multipliers in all leaves
 constexpr Wide kLeastShare = 50;  // part of what is left to decide that a term of CutsCheaper takes
 constexpr Wide kMostFactor = Wide{1} << 60;
-constexpr int kNodesAlone = 50;          // before a second worker is worth its start
-constexpr std::size_t kFewOpen = 4;       // leaves: not to be shared
+constexpr int kNodesAlone = 50;              // before a second worker is worth its start
+constexpr std::size_t kFewOpen = 4;          // leaves: not to be shared
 constexpr std::int64_t kNodesPerRound = 12;  // of each worker
 
 }  // namespace

@@ -31,8 +31,9 @@ class CutsTree {
   /// May be called again, with another target or more work: iterations of the simplex method times columns, about.
   /// Two workers share a tree that has grown a while; `beside`: whether there is a thread for the second one just now,
   /// which makes no difference to what comes out.
-  End run(Wide target, std::int64_t work, const std::function<bool()>& stop,
-          const std::function<bool()>& beside = [] { return false; });
+  End run(
+      Wide target, std::int64_t work, const std::function<bool()>& stop,
+      const std::function<bool()>& beside = [] { return false; });
 
   Wide bound() const;
   /// Some 0/1 solution, not far from the relaxation's; none: the attempt failed. After run().

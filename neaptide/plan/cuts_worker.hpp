@@ -1,5 +1,5 @@
-// One who works on a CutsTree: a relaxation of its own, what its branches imply, and the inequalities found so far. Several
-// may work on different leaves of one tree at the same time and share what they have found in between.
+// One who works on a CutsTree: a relaxation of its own, what its branches imply, and the inequalities found so far.
+// Several may work on different leaves of one tree at the same time and share what they have found in between.
 //
 //   CutsWorker first(model);
 //   first.aim(target, than, work);

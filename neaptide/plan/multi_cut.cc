@@ -19,8 +19,8 @@ constexpr int kMostNewInstants = 1;  // per round
 constexpr int kNodesAtFirst = 60;    // of a stage's tree before another stage is tried
 constexpr int kMostInVain = 3;
 constexpr int kNearRelaxation = 8;
-constexpr int kDearerPlayback = 4;       // part of what is left to prove
-constexpr std::size_t kManyInPlace = 8;  // part of the ops that take something over
+constexpr int kDearer = 4, kMuchDearer = 2;  // of a playback: part of what is left to prove
+constexpr std::size_t kManyInPlace = 8;      // part of the ops that take something over
 
 }  // namespace
 
@@ -75,7 +75,7 @@ MultiCut::Grown MultiCut::grow(const std::vector<Compute>& runs, const Grown& no
     inside = 0;
     before = c->op;
   }
-  // Where leaner implementations could be chosen, what a run costs depends on the room in its interval, whichever it is.
+  // Where leaner implementations can be chosen, what a run costs depends on the room in its interval: in all of them.
   const bool choices = std::any_of(frame_.problem.ops.begin(), frame_.problem.ops.end(),
                                    [](const Op& op) { return op.impls.size() > 1; });
   std::vector<Over>& list = first.empty() ? again : first;
@@ -114,11 +114,11 @@ std::vector<OpId> MultiCut::with_beginning(std::vector<OpId> cuts) const {
   return cuts;
 }
 
-bool MultiCut::costs_more(const std::vector<Compute>& runs, Wide units) const {
+Wide MultiCut::units_of(const std::vector<Compute>& runs) const {
   Wide sum = 0;
   for (const Compute& c : runs)
     sum += frame_.facts.units(frame_.problem.ops[c.op].impls[static_cast<std::size_t>(c.impl)].seconds);
-  return sum > units;
+  return sum;
 }
 
 std::set<OpId> MultiCut::all_if_many(const std::set<OpId>& ops) const {
@@ -168,15 +168,13 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
     const Wide wanted = target(*known);
     if (ways.improve && !runs.empty()) *known = std::min(*known, ways.improve(can_.original(runs)));
     Grown more = stage->at;
-    const Wide cost = tree.units(*solution);
-    if (costs_more(runs, cost + (target(*known) - tree.bound()) / kDearerPlayback))
-      more.in_place.merge(all_if_many(in_the_way));
-    if (more == stage->at && costs_more(runs, cost + (target(*known) - tree.bound()) / 2))
-      more.cuts = with_beginning(std::move(more.cuts));
-    if (end == CutsTree::End::kRelaxed && costs_more(runs, target(*known) - 1))  // nothing else is missing
-      more.in_place.insert(in_the_way.begin(), in_the_way.end());
+    const Wide says = tree.units(*solution), costs = units_of(runs), rest = target(*known) - tree.bound();
+    if (costs > says + rest / kDearer) more.in_place.merge(all_if_many(in_the_way));
+    if (more == stage->at && costs > says + rest / kMuchDearer) more.cuts = with_beginning(std::move(more.cuts));
+    const bool lacks_no_more = end == CutsTree::End::kRelaxed && costs >= target(*known);
+    if (lacks_no_more) more.in_place.insert(in_the_way.begin(), in_the_way.end());
     if (more == stage->at) more = grow(runs, stage->at);
-    if (more == stage->at && costs_more(runs, cost)) more.in_place.insert(in_the_way.begin(), in_the_way.end());
+    if (more == stage->at && costs > says) more.in_place.insert(in_the_way.begin(), in_the_way.end());
     if (more != stage->at) return more;
     if (end == CutsTree::End::kRelaxed && target(*known) >= wanted) return more;
     nodes_at_once = 2 * std::min(nodes_at_once, INT_MAX / 4);

@@ -55,7 +55,7 @@ class MultiCut {
   };
   /// With the instants where the schedule holds too much, and the intervals.
   Grown grow(const std::vector<Compute>& runs, const Grown& now) const;
-  bool costs_more(const std::vector<Compute>& runs, Wide units) const;
+  Wide units_of(const std::vector<Compute>& runs) const;
   /// All that take something over, where these are many of them; none otherwise.
   std::set<OpId> all_if_many(const std::set<OpId>& ops) const;
   struct Stage;  // a model and its tree
