@@ -270,7 +270,7 @@ class Run {
     tide::Prover prover(problem_, model_, switches_, options_.seed);
     // Whoever gives seconds wants them used.
     const bool timed = options_.effort == 0 && options_.time_limit < kLongestTimeLimit;
-    const Seconds until = options_.time_limit * (parallel() ? 0.7 : 0.5);
+    const Seconds until = options_.time_limit * (parallel() ? 0.5 : 0.4);
     prover.stop = [this, timed, until] { return stopped() || (timed && elapsed() > until); };
     std::atomic<bool> searched = false;
     prover.beside = [&] { return searched.load(); };
