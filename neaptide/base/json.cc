@@ -5,6 +5,62 @@
 #include "neaptide/base/errors.hpp"
 
 namespace neaptide {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+
+/// Appends the value on one line; false, and part of it, when that takes more than `most` characters.
+bool flat(const Json& value, std::size_t most, std::string* out) {
+  const std::size_t end = out->size() + most;
+  const auto left = [&] { return end > out->size() ? end - out->size() : 0; };
+  if (value.is_object()) {
+    *out += '{';
+    for (auto it = value.begin(); it != value.end(); ++it) {
+      *out += (it == value.begin() ? "" : ", ") + Json(it.key()).dump() + ": ";
+      if (!flat(it.value(), left(), out)) return false;
+    }
+    *out += '}';
+  } else if (value.is_array()) {
+    *out += '[';
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (i > 0) *out += ',';
+      if (!flat(value[i], left(), out)) return false;
+    }
+    *out += ']';
+  } else {
+    *out += value.dump();
+  }
+  return out->size() <= end;
+}
+
+/// What fits on a line stands on one; members and objects in a list otherwise have lines of their own, other items of
+/// a list fill lines.
+void write(const Json& value, std::size_t indent, std::string* out) {
+  const std::size_t begin = out->size(), line = out->rfind('\n') + 1;  // 0 on the first
+  const std::size_t used = begin - std::min(begin, line);
+  const bool split = (value.is_object() || value.is_array()) && !value.empty();
+  if (flat(value, split ? kWidth - std::min(kWidth, used) : std::string::npos / 2, out)) return;
+  out->resize(begin);
+  const std::string start = "\n" + std::string(indent + 2, ' ');
+  *out += value.is_object() ? '{' : '[';
+  for (auto it = value.begin(); it != value.end(); ++it) {
+    if (it != value.begin()) *out += ',';
+    if (value.is_object()) {
+      *out += start + Json(it.key()).dump() + ": ";
+      write(it.value(), indent + 2, out);
+      continue;
+    }
+    const std::size_t at = out->size(), here = at - out->rfind('\n') - 1;
+    const bool joins = it != value.begin() && !it->is_object() && here < kWidth && flat(*it, kWidth - here, out);
+    if (joins) continue;
+    out->resize(at);
+    *out += start;
+    write(*it, indent + 2, out);
+  }
+  *out += "\n" + std::string(indent, ' ') + (value.is_object() ? '}' : ']');
+}
+
+}  // namespace
 
 Json parse_json(std::string_view text, std::string_view name) {
   constexpr int kMaxDepth = 200;
@@ -69,6 +125,10 @@ bool JsonReader::boolean() const {
   return value_->get<bool>();
 }
 
-std::string json_text(const Json& value) { return value.dump(2) + "\n"; }
+std::string json_text(const Json& value) {
+  std::string out;
+  write(value, 0, &out);
+  return out + "\n";
+}
 
 }  // namespace neaptide

@@ -45,7 +45,8 @@ class JsonReader {
   std::string place_;
 };
 
-/// Two-space indented text with a final newline.
+/// Lines of about 100 characters, indented by two spaces, with a final newline: what fits on a line stands on one,
+/// lists of numbers fill theirs.
 std::string json_text(const Json& value);
 
 }  // namespace neaptide

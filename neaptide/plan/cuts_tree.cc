@@ -138,9 +138,9 @@ void CutsTree::work_together(bool beside) {
       worker->step(least, share);
     }
   };
-  const auto other = std::async(beside ? std::launch::async : std::launch::deferred, go_on, second_.get(), &shares[1]);
+  auto other = std::async(beside ? std::launch::async : std::launch::deferred, go_on, second_.get(), &shares[1]);
   go_on(&first_, &shares[0]);
-  other.wait();
+  other.get();
   first_.share(second_.get(), &shares[1]);
   for (CutsNodes& share : shares) {
     std::move(share.open.begin(), share.open.end(), std::back_inserter(nodes_.open));

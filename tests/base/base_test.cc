@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -59,6 +60,31 @@ TEST(Json, NamesThePlace) {
   EXPECT_EQ(message_of([&] { r.at("devices"); }), "p.json has no \"devices\"");
   EXPECT_THROW(parse_json("{", "p.json"), UserError);
   EXPECT_THROW(parse_json(std::string(5000, '['), "p.json"), UserError);
+}
+
+TEST(Json, TextIsShortWhereItCanBe) {
+  Json numbers = Json::array();
+  for (int i = 0; i < 60; ++i) numbers.push_back(1000 + i);
+  const Json root{
+      {"name", "a \"b\""},
+      {"cost", {{"seconds", 0.5}, {"bytes", 3}}},
+      {"numbers", numbers},
+      {"steps", Json::array({Json{{"compute", std::string(40, 'x')}}, Json{{"compute", std::string(60, 'y')}}})},
+      {"long", std::string(150, 'z')},
+      {"none", Json::array()}};
+  const std::string text = json_text(root);
+  EXPECT_EQ(parse_json(text, "t"), root);
+  EXPECT_THAT(text,
+              testing::StartsWith("{\n  \"name\": \"a \\\"b\\\"\",\n  \"cost\": {\"seconds\": 0.5, \"bytes\": 3},\n"));
+  EXPECT_THAT(text, testing::HasSubstr("  \"numbers\": [\n    1000,1001,1002,"));
+  EXPECT_THAT(text, testing::HasSubstr("x\"},\n    {\"compute\": \"y"));
+  EXPECT_THAT(text, testing::EndsWith("  \"none\": []\n}\n"));
+  std::size_t longest = 0, begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; begin = end + 1, end = text.find('\n', begin)) {
+    if (text.find('z', begin) > end) longest = std::max(longest, end - begin);
+  }
+  EXPECT_LE(longest, 102U);
+  EXPECT_EQ(json_text(Json(3)), "3\n");
 }
 
 TEST(Sha256, KnownAnswers) {
