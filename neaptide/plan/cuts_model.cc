@@ -347,7 +347,8 @@ void CutsModel::add_inside(int k) {
 // In which ways the class runs in the interval, and the columns that say so: its own where there is but one.
 std::vector<std::pair<int, int>> CutsModel::ways(int o, int j, int impl) {
   const int run = column({CutsKey::kRun, o, j, impl});
-  const std::vector<int> list = frame.ways(OpId(o), impl, run<0, in_place.count(OpId(o))> 0);
+  const bool takes_count = in_place.count(OpId(o)) > 0;
+  const std::vector<int> list = frame.ways(OpId(o), impl, run < 0, takes_count);
   if (list.size() == 1) return {{list[0], run}};
   const auto& impls = frame.problem.ops[OpId(o)].impls;
   const auto units = [&](int i) { return frame.facts.units(impls[static_cast<std::size_t>(i)].seconds); };

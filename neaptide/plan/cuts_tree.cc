@@ -4,8 +4,7 @@
 #include <array>
 #include <cmath>
 #include <future>
-
-#include "neaptide/base/errors.hpp"
+#include <iterator>
 
 namespace neaptide::plan {
 namespace {

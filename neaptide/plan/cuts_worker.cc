@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "neaptide/base/errors.hpp"
-
 namespace neaptide::plan {
 namespace {
 

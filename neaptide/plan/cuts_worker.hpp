@@ -53,6 +53,7 @@ class CutsWorker {
  public:
   /// The model must outlive it.
   explicit CutsWorker(const CutsModel& model);
+  /// Another one for the same tree, who knows what this one knows.
   CutsWorker(const CutsWorker& known);
   CutsWorker& operator=(const CutsWorker&) = delete;
 
