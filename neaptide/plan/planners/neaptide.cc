@@ -12,6 +12,7 @@
 #include "neaptide/plan/answer.hpp"
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/forced.hpp"
+#include "neaptide/plan/planners/neaptide_order.hpp"
 #include "neaptide/plan/planners/neaptide_overlap.hpp"
 #include "neaptide/plan/planners/neaptide_portfolio.hpp"
 #include "neaptide/plan/planners/neaptide_prove.hpp"
@@ -123,6 +124,7 @@ class Run {
     }
     if (tide::is_chain(problem_)) take_others();  // dynamic programmes are quicker there
     if (!open(opening)) take_others();
+    if (!has_plan()) take_other_order(opening);
     if (!has_plan()) {
       if (!options_.diagnose) return refuse({model_, opening, 0});
       const Found found = reach_down();  // what "min" finds must be found here too
@@ -205,6 +207,15 @@ class Run {
     if (!last.has_best()) last.adopt(first.best());
     if (!first.has_best()) first.adopt(last.best());
     last.adopt(last.best());
+  }
+
+  /// The opening's steps in another order.
+  void take_other_order(const tide::Sequence& opening) {
+    if (!switches_.order) return;
+    const auto fits = tide::order_that_fits(model_, opening, probe_ticks(problem_), [this] { return stopped(); });
+    for (auto& s : searches_) {
+      if (fits) s->adopt(*fits);
+    }
   }
 
   const Search& best() const {

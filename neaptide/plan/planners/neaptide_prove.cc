@@ -7,6 +7,7 @@
 #include "neaptide/plan/bounds.hpp"
 #include "neaptide/plan/multi_cut.hpp"
 #include "neaptide/plan/placement_bound.hpp"
+#include "neaptide/plan/planners/neaptide_order.hpp"
 #include "neaptide/plan/planners/neaptide_placement.hpp"
 #include "neaptide/plan/planners/neaptide_start.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 constexpr double kSame = 1e-12;
 constexpr std::int64_t kFlowPerTick = 2;         // arcs of flow work
 constexpr std::int64_t kSimplexPerTick = 4;      // iterations times columns
+constexpr std::int64_t kStatesPerTick = 4;       // sets of steps, and what they touch
 constexpr std::int64_t kRepairTicksPerOp = 400;  // to make a suggestion fit
 constexpr int kSuggestions = 30;                 // that share the ticks, about
 constexpr std::int64_t kMostPerSuggestion = 3'000'000;
@@ -43,6 +45,14 @@ void Prover::keep(LowerBound b) {
   if (b.seconds > bound_.seconds) bound_ = std::move(b);
 }
 
+/// Where nothing says that anything must run twice: an order in which nothing does.
+void Prover::try_other_orders(std::int64_t ticks) {
+  const Sequence once = starting_actions(model_);
+  if (Schedule(model_, once).seconds() > bound_.seconds * (1 + kSame)) return;
+  const auto fits = order_that_fits(model_, once, ticks * kStatesPerTick, stop);
+  if (fits) improve(*fits, bound_.seconds, 0);
+}
+
 /// Which ops belong on the device: the bound, and what its cuts suggest.
 void Prover::place_on(DeviceId device, std::int64_t ticks) {
   PlacementBound place(problem_, device);
@@ -60,6 +70,7 @@ void Prover::prove_on(DeviceId device, std::int64_t ticks) {
   CutBounds single(problem_, device, scope);
   single.stop = stop;
   keep(single.best(ticks * kFlowPerTick, best_seconds_));
+  if (switches_.order && !closed()) try_other_orders(ticks);
   if (closed() || !switches_.multi_cut || !milp::why_not_built().empty()) return;
   OpId first = single.best_op();
   if (const std::vector<OpId> list = single.promising(); !first.valid() && !list.empty()) first = list[0];

@@ -36,6 +36,7 @@ class Prover {
  private:
   void keep(LowerBound b);
   void place_on(DeviceId device, std::int64_t ticks);
+  void try_other_orders(std::int64_t ticks);
   void prove_on(DeviceId device, std::int64_t ticks);
   Seconds try_out(const std::vector<Step>& steps);
   Seconds improve(const Sequence& plan, std::optional<Seconds> floor, std::int64_t ticks);
