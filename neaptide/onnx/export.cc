@@ -122,7 +122,7 @@ class Exporter {
   }
 
   std::string initialiser(const std::string& wanted, const graph::Tensor& tensor) {
-    const std::string out = fresh(wanted);
+    std::string out = fresh(wanted);
     *model_.mutable_graph()->add_initializer() = encode(tensor, out);
     return out;
   }

@@ -32,7 +32,7 @@ float uniform(std::uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1p
 
 std::string present(const std::string& folder, const std::string& file) {
   for (const char* suffix : {".gz", ""}) {
-    const std::string path = (std::filesystem::path(folder) / (file + suffix)).string();
+    std::string path = (std::filesystem::path(folder) / (file + suffix)).string();
     if (file_exists(path)) return path;
   }
   throw UserError(

@@ -17,8 +17,10 @@ float Schedule::at(std::int64_t step) const {
   switch (curve) {
     case Curve::kConstant:
       return static_cast<float>(rate);
-    case Curve::kStep:
-      return static_cast<float>(rate * std::pow(factor, static_cast<double>(step / period)));
+    case Curve::kStep: {
+      const std::int64_t n_periods = step / period;
+      return static_cast<float>(rate * std::pow(factor, static_cast<double>(n_periods)));
+    }
     case Curve::kCosine: {
       const auto length = static_cast<double>(std::max<std::int64_t>(1, total - warmup));
       const double done = std::min(1.0, static_cast<double>(step - warmup) / length);

@@ -123,7 +123,7 @@ class Search {
   };
   using Saved = std::vector<std::pair<int, State>>;
 
-  Answer solve(std::vector<int> free);
+  Answer solve(const std::vector<int>& free);
   Answer solve_connected(std::vector<int> free);
   bool may_fit(const std::vector<int>& free);
   bool lift(int item);
@@ -311,7 +311,7 @@ bool Search::lift(int i) {
 }
 
 /// Splits the items, given by ascending lo, into parts that share no section, smallest first, and solves each.
-Answer Search::solve(std::vector<int> free) {
+Answer Search::solve(const std::vector<int>& free) {
   std::vector<std::vector<int>> parts;
   int reach = 0;
   for (int i : free) {
@@ -341,7 +341,7 @@ Answer Search::solve_connected(std::vector<int> free) {
       place(chosen, saved);
       std::vector<int> rest;
       std::copy_if(free.begin(), free.end(), std::back_inserter(rest), [&](int i) { return i != chosen; });
-      const Answer answer = solve(std::move(rest));
+      const Answer answer = solve(rest);
       if (answer != Answer::kDoesNotFit) return answer;
       restore(saved);
     }
