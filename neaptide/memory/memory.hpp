@@ -72,8 +72,9 @@ plan::Layout pack(const plan::Problem& problem, const plan::Plan& plan, const Pa
 /// Everything wrong with a layout against the plan's lifetimes.
 std::vector<std::string> verify(const plan::Problem& problem, const plan::Plan& plan, const plan::Layout& layout);
 
-/// Plans, packs, and plans again with a tighter load while the layout does not fit; the returned plan has a layout
-/// whose top is within every budget, or is infeasible.
+/// Plans, packs, and plans again with a tighter load while the layout does not fit, from the first plan on and with a
+/// tenth of the default planner's effort; then with a load half as tight, and so on, up to eight times in all. The
+/// returned plan has a layout whose top is within every budget, or is infeasible.
 plan::Plan plan_and_pack(const plan::Problem& problem, std::string_view planner, const plan::Options& options,
                          const PackOptions& pack_options = {});
 

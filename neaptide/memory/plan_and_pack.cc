@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "neaptide/memory/memory.hpp"
+#include "neaptide/plan/planners/neaptide.hpp"
 
 namespace neaptide::memory {
 
@@ -14,8 +15,11 @@ using Budgets = IdVector<plan::DeviceTag, std::optional<Bytes>>;
 using PerDevice = IdVector<plan::DeviceTag, Bytes>;
 
 constexpr int kRounds = 8;
-constexpr double kFirstShare = 0.6, kNextShare = 0.5;  // of a time limit, of what is left of it: what one attempt gets
-constexpr double kPackShare = 0.05;                    // of a time limit: what one layout gets
+constexpr double kFirstShare = 0.6, kNextShare = 0.25;  // of a time limit, of what is left of it: what one attempt gets
+constexpr std::int64_t kLessEffort = 10;  // part of the planner's: what attempts get that start from the first plan
+constexpr Bytes kFirstCut = 200;          // part of the budget
+constexpr Bytes kFaster = 3;              // each cut grows by so many times what it is
+constexpr double kPackShare = 0.05;       // of a time limit: what one layout gets
 constexpr Seconds kLeastPolish = 1;
 constexpr Seconds kPatience = 0.5;  // of someone who has interrupted, with the layout of the plan that he gets
 
@@ -38,7 +42,8 @@ class Rounds {
         pack_options_(pack_options),
         budgets_(budgets_of(problem_)),
         cut_(problem_.devices.size(), 0),
-        misses_(cut_) {}
+        misses_(cut_),
+        fits_(cut_) {}
 
   plan::Plan run();
 
@@ -47,11 +52,12 @@ class Rounds {
 
  private:
   plan::Plan attempt();
+  std::int64_t less_effort() const;
   bool may_polish() const;
   void polish();
   PerDevice overflow(const plan::Plan& plan) const;
   bool move_cut(bool fits, const PerDevice& over);
-  bool halve_cut();
+  bool halve_cut(const PerDevice& enough);
   void keep_if_better(plan::Plan plan);
   void restate_proof(plan::Plan& plan) const;
   plan::Plan nothing_fits() const;
@@ -66,6 +72,8 @@ class Rounds {
   Budgets budgets_;
   PerDevice cut_;     // what the planner's budgets are short of the true ones
   PerDevice misses_;  // the largest cut whose layout did not fit
+  PerDevice fits_;    // the least one whose layout did; of no meaning without a best_
+  std::uint64_t n_tightened_ = 0;
   plan::Plan first_;  // under the true budgets: its bound holds for every round
   std::optional<plan::Plan> best_;
   std::optional<plan::Plan> nearest_;  // least overflow, where nothing fits
@@ -82,14 +90,26 @@ bool has_steps(const plan::Plan& plan) {
   return plan.status != plan::Status::kInfeasible && !(plan.status == plan::Status::kTimeLimit && plan.steps.empty());
 }
 
+/// Of an attempt that starts from the first plan; 0: whatever the time allows.
+std::int64_t Rounds::less_effort() const {
+  const bool searched = planner_ == "neaptide" && options_.objective != plan::Objective::kOverlap;
+  if (!searched || options_.effort == 1) return options_.effort;
+  if (options_.effort > 0) return std::max<std::int64_t>(2, options_.effort / kLessEffort);
+  return std::isfinite(options_.time_limit) ? 0 : plan::default_effort(problem_) / kLessEffort;
+}
+
 plan::Plan Rounds::attempt() {
   plan::Options options = options_;
   options.time_limit = options_.time_limit * kFirstShare;
-  if (cut_ != misses_) {
+  const bool tightened = cut_ != misses_;
+  if (tightened) {
     options.time_limit = seconds_left() * kNextShare;
     options.diagnose = false;  // of a tightened budget nobody asks why nothing fits
+    options.start = first_.steps;
+    options.effort = less_effort();
+    options.seed += ++n_tightened_;  // what has failed should not come again
   }
-  if (best_) {  // once more, with the time that is left
+  if (best_ && !tightened) {  // once more, with the time that is left
     options.time_limit = seconds_left();
     options.start = best_->steps;
   }
@@ -118,12 +138,12 @@ PerDevice Rounds::overflow(const plan::Plan& plan) const {
 
 Bytes most(const PerDevice& bytes) { return *std::max_element(bytes.begin(), bytes.end()); }
 
-/// Goes back half of the way to the largest cut that is too small; false when there is nothing between.
-bool Rounds::halve_cut() {
+/// Half of the way between the largest cut that is too small and `enough`; false when there is nothing between.
+bool Rounds::halve_cut(const PerDevice& enough) {
   bool moved = false;
   for (std::size_t i = 0; i < cut_.size(); ++i) {
     const plan::DeviceId d(i);
-    const Bytes middle = misses_[d] + (cut_[d] - misses_[d]) / 2;
+    const Bytes middle = misses_[d] + (enough[d] - misses_[d]) / 2;
     moved = moved || middle != misses_[d];
     cut_[d] = middle;
   }
@@ -132,12 +152,14 @@ bool Rounds::halve_cut() {
 
 /// Chooses the next cut; false when no further round can help.
 bool Rounds::move_cut(bool fits, const PerDevice& over) {
-  if (fits) return halve_cut();
-  misses_ = cut_;
+  if (fits) fits_ = cut_;
+  if (!fits) misses_ = cut_;
+  if (best_) return halve_cut(fits_);
   for (std::size_t i = 0; i < cut_.size(); ++i) {
     const plan::DeviceId d(i);
-    cut_[d] += over[d];
-    if (budgets_[d] && cut_[d] > *budgets_[d]) return false;
+    if (!budgets_[d]) continue;
+    cut_[d] += std::min(over[d], std::max({*budgets_[d] / kFirstCut, kFaster * cut_[d], Bytes{1}}));
+    if (cut_[d] > *budgets_[d]) return false;
   }
   return true;
 }
@@ -150,6 +172,7 @@ void Rounds::keep_if_better(plan::Plan plan) {
 void Rounds::restate_proof(plan::Plan& plan) const {
   plan.lower_bound = first_.lower_bound;
   plan.options = first_.options;
+  plan.seed = first_.seed;
   plan.gap = first_.gap;
   if (plan.cost == first_.cost) {
     plan.status = first_.status;
@@ -226,7 +249,7 @@ plan::Plan Rounds::run() {
     if (round == 0) first_ = plan;
     if (!has_steps(plan)) {
       if (round == 0) return plan;
-      if (!halve_cut()) break;
+      if (!halve_cut(cut_)) break;
       continue;
     }
     const PerDevice over = overflow(plan);

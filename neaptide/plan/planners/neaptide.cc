@@ -74,7 +74,7 @@ std::int64_t probe_ticks(const Problem& problem) {
 
 /// A time limit that is given is meant to be used; half of what a fast core does in that time.
 std::int64_t default_ticks(const Problem& problem, const Options& options) {
-  const std::int64_t ticks = std::min(kMostDefaultTicks, kDefaultTicksPerOp * n_ops(problem));
+  const std::int64_t ticks = default_effort(problem);
   if (options.time_limit > kLongestTimeLimit) return ticks;
   return std::max(ticks, static_cast<std::int64_t>(options.time_limit * kTicksPerSecond));
 }
@@ -186,7 +186,7 @@ class Run {
     if (given && !switches_.order && !tide::first_runs_in_order(model_, *given)) given.reset();
     if (given) last.offer(*given);
     if (!first.make_feasible(ticks)) first.offer(opening);  // the time may have ended before the first look
-    if (given && !has_plan()) {
+    if (given && !last.has_best()) {
       last.adopt(*given);  // over budget: a start all the same
       last.make_feasible(ticks);
     }
@@ -404,6 +404,10 @@ class Run {
 };
 
 }  // namespace
+
+std::int64_t default_effort(const Problem& problem) {
+  return std::min(kMostDefaultTicks, kDefaultTicksPerOp * n_ops(problem));
+}
 
 Plan run_neaptide(const Problem& problem, const Options& options) {
   if (options.objective == Objective::kOverlap) return run_overlap(problem, options, run_neaptide);

@@ -14,6 +14,9 @@ namespace neaptide::plan {
 
 Plan run_neaptide(const Problem& problem, const Options& options);
 
+/// Ticks that run_neaptide works without a time limit where options name no effort.
+std::int64_t default_effort(const Problem& problem);
+
 /// What the budget "min" means: the smallest budget of `device` at which the search finds a plan, the other budgets as
 /// they are (options.budgets applied). An upper bound of the smallest feasible one; never below smallest_peak().
 Bytes smallest_budget(const Problem& problem, const Options& options, DeviceId device = DeviceId(0));
