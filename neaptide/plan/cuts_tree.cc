@@ -15,6 +15,8 @@ constexpr std::int64_t kWorkPerKept = 1000;  // of the work allowed: what a cert
 constexpr std::int64_t kLeastKept = 20'000, kMostKept = 600'000;  // multipliers in all leaves
 constexpr Wide kLeastShare = 50;  // part of what is left to decide that a term of CutsCheaper takes
 constexpr Wide kMostFactor = Wide{1} << 60;
+constexpr int kManyNodes = 500;  // before a dive begins at other leaves too
+constexpr std::size_t kDives = 4;
 constexpr int kNodesAlone = 50;              // before a second worker is worth its start
 constexpr std::size_t kFewOpen = 4;          // leaves: not to be shared
 constexpr std::int64_t kNodesPerRound = 12;  // of each worker
@@ -91,7 +93,21 @@ std::vector<CutsLeaf> CutsTree::leaves() const {
 std::optional<std::vector<char>> CutsTree::dive(const std::function<bool()>& stop) {
   const auto least = nodes_.least();
   if (least == nodes_.open.end()) return std::nullopt;
-  return first_.dive(least->leaf, stop);
+  std::vector<const CutsLeaf*> from = {&least->leaf};
+  std::optional<std::vector<char>> best;
+  if (n_nodes() >= kManyNodes) {  // the deeper, the less is left to chance
+    for (const CutsNode& n : nodes_.open) {
+      if (n.leaf.units < target_ && &n != &*least) from.push_back(&n.leaf);
+    }
+    std::stable_sort(from.begin() + 1, from.end(),
+                     [](const CutsLeaf* a, const CutsLeaf* b) { return a->fixed.size() > b->fixed.size(); });
+    from.resize(std::min(from.size(), kDives));
+  }
+  for (const CutsLeaf* leaf : from) {
+    auto one = first_.dive(*leaf, stop);
+    if (one && (!best || units(*one) < units(*best))) best = std::move(one);
+  }
+  return best;
 }
 
 /// Whether the node, whose relaxation was whole, is so still and proves what it costs. Keeps it as relaxed().
