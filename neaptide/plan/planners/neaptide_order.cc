@@ -1,6 +1,7 @@
 #include "neaptide/plan/planners/neaptide_order.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
 
 #include "neaptide/plan/planners/neaptide_search.hpp"
@@ -49,7 +50,8 @@ class Orders {
     after_.resize(actions_.size());
     Random random(1);
     for (int i = 0; i < n; ++i) {
-      marks_.push_back(std::uint64_t{random()} << 32 | random());
+      const std::uint64_t high = random();
+      marks_.push_back(high << 32 | random());
       for (const int w : of(i).writes) maker[w] = i;
     }
     for (int i = 0; i < n; ++i) {
@@ -184,35 +186,29 @@ class Orders {
     return load;
   }
 
-  /// The steps that fit after each state, each set of steps once. A step that holds no more afterwards than before may
-  /// as well come first: whatever follows then finds at least the room that it found.
+  /// The steps that fit after the state. One that holds no more afterwards than before may as well come first, alone:
+  /// whatever follows then finds at least the room that it found.
+  void append_steps(const State& s, std::size_t state, std::vector<Next>* next) {
+    const std::size_t mark = next->size();
+    for (std::size_t word = 0; word < s.ready.size(); ++word) {
+      for (std::uint64_t left = s.ready[word]; left != 0; left &= left - 1) {
+        const int step = static_cast<int>(word) * 64 + std::countr_zero(left);
+        spent_ += 4;
+        if (load(s, step) > m_.limit[0]) continue;
+        const Next n{state, step, held_after(s, step), s.hash ^ marks_[static_cast<std::size_t>(step)]};
+        if (n.held <= s.held) next->resize(mark);
+        next->push_back(n);
+        if (n.held <= s.held) return;
+      }
+    }
+  }
+
+  /// After all states, each set of steps once.
   std::vector<Next> steps_after(const std::vector<State>& level) {
     std::vector<Next> next;
+    for (std::size_t k = 0; k < level.size(); ++k) append_steps(level[k], k, &next);
     std::unordered_set<std::uint64_t> seen;
-    for (std::size_t k = 0; k < level.size(); ++k) {
-      const State& s = level[k];
-      const std::size_t mark = next.size();
-      for (std::size_t word = 0; word < s.ready.size(); ++word) {
-        for (std::uint64_t left = s.ready[word]; left != 0; left &= left - 1) {
-          const int step = static_cast<int>(word) * 64 + std::countr_zero(left);
-          spent_ += 4;
-          if (load(s, step) > m_.limit[0]) continue;
-          const Next n{k, step, held_after(s, step), s.hash ^ marks_[static_cast<std::size_t>(step)]};
-          if (n.held <= s.held) {
-            next.resize(mark);
-            next.push_back(n);
-            word = s.ready.size() - 1;
-            break;
-          }
-          next.push_back(n);
-        }
-      }
-      std::size_t kept = mark;
-      for (std::size_t i = mark; i < next.size(); ++i) {
-        if (seen.insert(next[i].hash).second) next[kept++] = next[i];
-      }
-      next.resize(kept);
-    }
+    std::erase_if(next, [&](const Next& n) { return !seen.insert(n.hash).second; });
     return next;
   }
 
