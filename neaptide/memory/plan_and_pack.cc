@@ -152,8 +152,7 @@ bool Rounds::halve_cut(const PerDevice& enough) {
 
 /// Chooses the next cut; false when no further round can help.
 bool Rounds::move_cut(bool fits, const PerDevice& over) {
-  if (fits) fits_ = cut_;
-  if (!fits) misses_ = cut_;
+  (fits ? fits_ : misses_) = cut_;
   if (best_) return halve_cut(fits_);
   for (std::size_t i = 0; i < cut_.size(); ++i) {
     const plan::DeviceId d(i);

@@ -172,7 +172,7 @@ TEST_F(Several, NoDigitCanBeChangedToProveMore) {
       }
     }
     for (const Json& leaf : certificate.at("leaves")) n_implied += leaf.contains("implied") ? 1 : 0;
-    const std::size_t step = b.certificate.size() > 20'000 ? b.certificate.size() / 500 : 1;
+    const std::size_t step = b.certificate.size() > 8'000 ? b.certificate.size() / 400 : 1;
     for (std::size_t i = 0; i < b.certificate.size(); i += step) {
       if (b.certificate[i] < '0' || b.certificate[i] > '8') continue;
       LowerBound forged = b;
@@ -333,7 +333,7 @@ TEST_F(Several, APathIsOnlyBelievedWhereItLeads) {
 }
 
 TEST_F(Several, TheDefaultPlannerIsExactOnALongStep) {
-  const Problem p = training_step(24);
+  const Problem p = training_step(40);
   const Bytes peak = simulate(p, keep_all_steps(p)).peak[DeviceId(0)];
   Options o;
   o.switches["order"] = "off";

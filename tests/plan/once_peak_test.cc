@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <functional>
 
 #include "neaptide/base/errors.hpp"
@@ -18,16 +17,6 @@
 namespace neaptide::plan {
 namespace {
 
-int n_problems(int otherwise) {
-  const char* given = std::getenv("NEAPTIDE_PROBLEMS");
-  return given == nullptr ? otherwise : std::max(otherwise, std::atoi(given));
-}
-
-Problem all_once(Problem p) {
-  for (std::size_t i = 0; i < p.ops.size(); ++i) p.ops[OpId(i)].once = true;
-  return p;
-}
-
 /// Whether what was changed is still a problem, and one whose order can run: without a link it may not.
 bool sound(const Problem& p) {
   if (!check(p).empty()) return false;
@@ -37,13 +26,6 @@ bool sound(const Problem& p) {
   } catch (const UserError&) {
     return false;
   }
-}
-
-/// Whether the oracle, which knows nothing of bounds, finds a plan with that budget on the first device.
-bool feasible(const Problem& p, Bytes budget) {
-  Options o;
-  o.budgets["d0"] = budget;
-  return !make_plan(p, "exhaustive", o).infeasible;
 }
 
 struct Tally {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <functional>
 
 #include "neaptide/base/json.hpp"
@@ -25,11 +24,6 @@ namespace {
 constexpr double kSame = 1e-9;
 constexpr std::int64_t kEffort = 1'000'000;
 constexpr Seconds kUnknown = 1e300;
-
-int n_problems(int otherwise) {
-  const char* given = std::getenv("NEAPTIDE_PROBLEMS");
-  return given == nullptr ? otherwise : std::max(otherwise, std::atoi(given));
-}
 
 RandomProblem devices(int n, int n_ops) {
   RandomProblem s;

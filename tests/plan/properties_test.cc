@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include "neaptide/base/errors.hpp"
@@ -56,11 +55,6 @@ std::vector<Kind> kinds() {
   });
   add("everything", [](RandomProblem& s) { s = {.n_ops = 6, .host = true, .copies = true, .zeros = true}; });
   return out;
-}
-
-int n_problems(int otherwise) {
-  const char* given = std::getenv("NEAPTIDE_PROBLEMS");
-  return given == nullptr ? otherwise : std::max(otherwise, std::atoi(given));
 }
 
 /// Between the floor of every plan and the keep-all peak, on the first device.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <random>
 #include <string>
 
@@ -230,6 +231,17 @@ class RandomProblemMaker {
 
 inline Problem random_problem(std::uint64_t seed, const RandomProblem& shape = {}) {
   return RandomProblemMaker(seed, shape).run();
+}
+
+/// How many to try: `otherwise`, or more where NEAPTIDE_PROBLEMS in the environment says so (the long tests).
+inline int n_problems(int otherwise) {
+  const char* given = std::getenv("NEAPTIDE_PROBLEMS");
+  return given == nullptr ? otherwise : std::max(otherwise, std::atoi(given));
+}
+
+inline Problem all_once(Problem p) {
+  for (std::size_t i = 0; i < p.ops.size(); ++i) p.ops[OpId(i)].once = true;
+  return p;
 }
 
 }  // namespace neaptide::plan

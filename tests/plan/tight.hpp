@@ -20,6 +20,13 @@ inline Options tight(const Problem& p, double part) {
   return o;
 }
 
+/// Whether the oracle, which knows nothing of bounds, orders or searches, finds a plan with that budget on device d0.
+inline bool feasible(const Problem& p, Bytes budget) {
+  Options o;
+  o.budgets["d0"] = budget;
+  return !make_plan(p, "exhaustive", o).infeasible;
+}
+
 /// On the first device: the most that one op needs by itself there.
 inline Bytes largest_working_set(const Problem& p) {
   Bytes largest = 0;

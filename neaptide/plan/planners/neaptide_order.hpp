@@ -1,5 +1,5 @@
-// An order in which nothing need run twice: where no bound says that a recomputation is needed, the steps of a schedule
-// without any are put into another order until they fit.
+// An order in which nothing need run twice: where no bound says that a recomputation is needed, or nothing else fits,
+// the steps of a schedule without any are put into another order.
 //
 //   if (const auto fits = tide::order_that_fits(model, starting_actions(model), work, stop)) search.offer(*fits);
 #pragma once
