@@ -224,16 +224,24 @@ class CutsChecker : public CutsRows {
 
   enum Decided : char { kOpen, kZero, kOne };
 
+  Exact reached(const Row& row, const std::vector<Decided>& decided) const {
+    Exact most = 0;
+    for (const auto& [c, factor] : row.terms) {
+      const Decided d = decided[static_cast<std::size_t>(c)];
+      if (d == kOne || (d == kOpen && factor > 0)) most = plus(most, factor);
+    }
+    return most;
+  }
+
   /// Repeats the steps: each column takes the value without which its row cannot be met. False: no value does.
   bool follow(const std::vector<Implied>& steps, std::vector<Decided>* decided) const {
-    for (const Implied& step : steps) {
+    Exact most = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Implied& step = steps[i];
       const Row& row = rows_[step.row];
-      Exact most = 0, own = 0;
-      for (const auto& [c, factor] : row.terms) {
-        const Decided d = (*decided)[static_cast<std::size_t>(c)];
-        if (d == kOne || (d == kOpen && factor > 0)) most = plus(most, factor);
-        if (c == step.column) own = factor;
-      }
+      if (i == 0 || step.row != steps[i - 1].row) most = reached(row, *decided);  // a row's own step leaves it as it is
+      Exact own = 0;
+      for (const auto& [c, factor] : row.terms) own = c == step.column ? factor : own;
       if (step.column < 0) {
         require(most < row.least, "a row that it says nothing meets can be met");
         return false;

@@ -54,6 +54,9 @@ struct CutsRounded {
 struct CutsCheaper {
   std::vector<std::pair<int, std::int64_t>> rows;  // of the model, then inequalities; multiplier as in CutsLeaf
   Wide than = 0;                                   // units, floor included
+  /// By column: the sign of its cost less what the multipliers take of it. Only where these are of a node below the
+  /// root: they are followed below that node alone (CutsLeaf::priced), and have no terms here.
+  std::vector<signed char> left = {};
 };
 
 /// sum of terms >= least.

@@ -15,11 +15,18 @@ Wide most_of(std::int64_t factor, char value) {
 }  // namespace
 
 CutsPropagation::CutsPropagation(const CutsModel& model)
-    : of_column_(model.columns.size()), value_(model.columns.size(), kOpen) {
+    : n_model_rows_(model.rows.size()), of_column_(model.columns.size()), value_(model.columns.size(), kOpen) {
   for (const CutsRow& row : model.rows) add(row.terms, row.least);
 }
 
-void CutsPropagation::add(const CutsInequality& inequality) { add(inequality.terms, inequality.least); }
+void CutsPropagation::add(const CutsInequality& inequality) {
+  const auto* cheaper = std::get_if<CutsCheaper>(&inequality.why);
+  if (cheaper != nullptr && !cheaper->left.empty()) {
+    add({}, 0);
+  } else {
+    add(inequality.terms, inequality.least);
+  }
+}
 
 void CutsPropagation::add(CutsTerms terms, std::int64_t least) {
   const int index = static_cast<int>(rows_.size());
@@ -63,8 +70,7 @@ bool CutsPropagation::follow(std::vector<CutsImplied>* out) {
     const Wide spare = rows_[index].most - rows_[index].least;
     if (spare < 0) {
       out->push_back({index});
-      for (std::size_t k = i + 1; k < pending_.size(); ++k) is_pending_[pending_[k]] = 0;
-      pending_.clear();
+      forget_pending();
       return false;
     }
     for (std::size_t t = 0; t < rows_[index].terms.size(); ++t) {
@@ -79,7 +85,29 @@ bool CutsPropagation::follow(std::vector<CutsImplied>* out) {
   return true;
 }
 
-std::vector<CutsImplied> CutsPropagation::from(const std::vector<std::pair<int, char>>& decided) {
+void CutsPropagation::forget_pending() {
+  for (const int row : pending_) is_pending_[row] = 0;
+  pending_.clear();
+}
+
+/// Before a step, all that was decided is followed, as it had been when the step was found.
+bool CutsPropagation::take(const std::vector<CutsImplied>& priced, std::vector<CutsImplied>* out) {
+  for (const CutsImplied& step : priced) {
+    if (!follow(out)) return false;
+    const bool open = value_[step.column] == kOpen;
+    if (decide(step.column, step.value)) {
+      if (open) out->push_back(step);
+      continue;
+    }
+    out->push_back({step.row});  // cannot be met any more
+    forget_pending();
+    return false;
+  }
+  return follow(out);
+}
+
+std::vector<CutsImplied> CutsPropagation::from(const std::vector<std::pair<int, char>>& decided,
+                                               const std::vector<CutsImplied>& priced) {
   const bool possible = given_.empty() || given_.back().column >= 0;
   if (possible && !pending_.empty()) {  // rows that came since
     follow(&given_);
@@ -100,10 +128,9 @@ std::vector<CutsImplied> CutsPropagation::from(const std::vector<std::pair<int, 
     break;
   }
   if (contradiction) {
-    for (const int row : pending_) is_pending_[row] = 0;
-    pending_.clear();
+    forget_pending();
   } else {
-    follow(&out);
+    take(priced, &out);
   }
   for (const auto& [c, value] : decided_) {
     value_[c] = kOpen;
@@ -113,10 +140,26 @@ std::vector<CutsImplied> CutsPropagation::from(const std::vector<std::pair<int, 
   return out;
 }
 
-std::vector<CutsImplied> CutsPropagation::needed(const std::vector<CutsImplied>& steps,
-                                                 std::vector<char> wanted) const {
+std::vector<CutsImplied> CutsPropagation::needed(const std::vector<CutsImplied>& steps, std::vector<char> wanted,
+                                                 const std::vector<CutsInequality>& all) const {
   std::vector<CutsImplied> out;
   std::vector<char> implied(value_.size(), 0);
+  const auto want = [&](std::size_t c, std::int64_t factor) {
+    if (implied[c] != 0 && most_of(factor, static_cast<char>(implied[c] - 1)) < most_of(factor, kOpen)) wanted[c] = 1;
+  };
+  std::vector<char> looked_at(n_model_rows_ + all.size(), 0);  // an earlier step by the same row needs no more
+  const auto want_for = [&](std::size_t row) {
+    if (looked_at[row]) return;
+    looked_at[row] = 1;
+    if (row < n_model_rows_) {
+      for (const auto& [c, factor] : rows_[row].terms) want(static_cast<std::size_t>(c), factor);
+      return;
+    }
+    const CutsInequality& one = all[row - n_model_rows_];
+    for (const auto& [c, factor] : one.terms) want(static_cast<std::size_t>(c), factor);
+    const auto* cheaper = std::get_if<CutsCheaper>(&one.why);
+    for (std::size_t c = 0; cheaper != nullptr && c < cheaper->left.size(); ++c) want(c, -cheaper->left[c]);
+  };
   for (const CutsImplied& s : steps) {
     if (s.column >= 0) implied[s.column] = static_cast<char>(1 + s.value);
   }
@@ -124,9 +167,7 @@ std::vector<CutsImplied> CutsPropagation::needed(const std::vector<CutsImplied>&
     if (s->column >= 0) implied[s->column] = 0;
     if (s->column >= 0 && !wanted[s->column]) continue;
     out.push_back(*s);
-    for (const auto& [c, factor] : rows_[s->row].terms) {
-      if (implied[c] != 0 && most_of(factor, static_cast<char>(implied[c] - 1)) < most_of(factor, kOpen)) wanted[c] = 1;
-    }
+    want_for(static_cast<std::size_t>(s->row));
   }
   std::reverse(out.begin(), out.end());
   return out;

@@ -25,12 +25,16 @@ class CutsPropagation {
  public:
   explicit CutsPropagation(const CutsModel& model);
 
+  /// A CutsCheaper that is followed below some node alone only gets its number.
   void add(const CutsInequality& inequality);
-  /// In sequence, beginning with what needs no decision; ends at the first row that nothing meets.
-  std::vector<CutsImplied> from(const std::vector<std::pair<int, char>>& decided);
+  /// In sequence, beginning with what needs no decision; ends at the first row that nothing meets. `priced`: steps by
+  /// rows that are not followed, each of them sound once all before it have been taken.
+  std::vector<CutsImplied> from(const std::vector<std::pair<int, char>>& decided,
+                                const std::vector<CutsImplied>& priced = {});
   /// Those steps that decide one of the columns `wanted`, that find a row which nothing meets, or that such ones rest
-  /// on.
-  std::vector<CutsImplied> needed(const std::vector<CutsImplied>& steps, std::vector<char> wanted) const;
+  /// on. `all`: inequalities by number, also those that were not added yet.
+  std::vector<CutsImplied> needed(const std::vector<CutsImplied>& steps, std::vector<char> wanted,
+                                  const std::vector<CutsInequality>& all) const;
 
  private:
   struct Row {
@@ -41,8 +45,11 @@ class CutsPropagation {
   void add(CutsTerms terms, std::int64_t least);
   bool decide(int column, char value);
   bool follow(std::vector<CutsImplied>* out);
+  bool take(const std::vector<CutsImplied>& priced, std::vector<CutsImplied>* out);
+  void forget_pending();
   void visit(int row);
 
+  const std::size_t n_model_rows_;
   std::vector<Row> rows_;
   std::vector<std::vector<std::pair<int, std::int64_t>>> of_column_;  // row, factor
   std::vector<char> value_;                                           // by column: 2 is open

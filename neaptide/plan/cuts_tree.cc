@@ -33,7 +33,7 @@ void CutsTree::keep_cheaper() {
   constexpr int kBits = 40;
   cheaper_than_ = than_;
   Wide base = 0;
-  const std::vector<Wide> left = first_.left_by(root_, &base);
+  const std::vector<Wide> left = first_.left_by(root_.multipliers, &base);
   Wide most = ((than_ - 1 - m_.floor_units) << -price_log2()) - base;  // of sum left x
   const Wide size = most < 0 ? -most : most;
   int step_log2 = 0;

@@ -13,6 +13,7 @@ constexpr std::size_t kMostAddedAtOnce = 60;
 constexpr std::size_t kTableauRowsAtRoot = 200, kTableauRowsBelow = 40;
 constexpr std::size_t kCoversAtRoot = 25, kCoversBelow = 5;  // see find_covers
 constexpr int kTriesNearRoot = 4, kTriesBelow = 2, kNearRoot = 6;
+constexpr int kTimesSpent = 3;  // what is left decides, decisions leave less
 constexpr std::int64_t kMostDiveIterations = 10'000;
 constexpr double kMostMultiplier = 1e18;  // fits 64 bits
 constexpr int kMostProductBits = 105;     // of a multiplier and a factor: thousands of them fit 128
@@ -72,11 +73,18 @@ void CutsWorker::settle() {
 void CutsWorker::share(CutsWorker* other, CutsNodes* theirs) {
   const auto n_before = static_cast<int>(n_followed_), n_rows = static_cast<int>(m_.rows.size());
   const int n_mine = static_cast<int>(inequalities_.size()) - n_before;
-  const auto rename = [&](std::vector<std::pair<int, std::int64_t>>* rows) {
-    for (auto& [row, multiplier] : *rows) row += row < n_rows + n_before ? 0 : n_mine;
+  const auto rename_row = [&](int* row) { *row += *row < n_rows + n_before ? 0 : n_mine; };
+  const auto rename = [&](Multipliers* rows) {
+    for (auto& [row, multiplier] : *rows) rename_row(&row);
   };
-  for (CutsNode& n : theirs->open) rename(&n.leaf.multipliers);
-  for (CutsNode& n : theirs->done) rename(&n.leaf.multipliers);
+  for (auto* list : {&theirs->open, &theirs->done}) {
+    for (CutsNode& n : *list) {
+      rename(&n.leaf.multipliers);
+      for (CutsImplied& step : n.leaf.implied) rename_row(&step.row);
+      for (CutsImplied& step : n.leaf.priced) rename_row(&step.row);
+      rename_row(&n.leaf.spends);
+    }
+  }
   std::vector<int> live, live_there;
   for (const int i : live_) {
     if (i >= n_before) live.push_back(i);
@@ -89,6 +97,7 @@ void CutsWorker::share(CutsWorker* other, CutsNodes* theirs) {
   for (std::size_t i = n_followed_; i < other->inequalities_.size(); ++i) {
     CutsInequality one = std::move(other->inequalities_[i]);
     if (auto* rounded = std::get_if<CutsRounded>(&one.why)) rename(&rounded->rows);
+    if (auto* cheaper = std::get_if<CutsCheaper>(&one.why)) rename(&cheaper->rows);
     inequalities_.push_back(std::move(one));
   }
   other->inequalities_.resize(n_followed_);
@@ -142,11 +151,11 @@ void CutsWorker::multipliers_of(const std::vector<double>& duals, double scale, 
 }
 
 // By column: the cost less what the multipliers take of it, in steps of 2^price_log2 units; and what these prove.
-std::vector<Wide> CutsWorker::left_by(const CutsLeaf& leaf, Wide* sum) const {
+std::vector<Wide> CutsWorker::left_by(const Multipliers& multipliers, Wide* sum) const {
   const int shift = -price_log2_;
   std::vector<Wide> left(m_.columns.size());
   for (std::size_t c = 0; c < left.size(); ++c) left[c] = static_cast<Wide>(m_.cost[c]) << shift;
-  for (const auto& [row, multiplier] : leaf.multipliers) {
+  for (const auto& [row, multiplier] : multipliers) {
     std::int64_t least = 0;
     bool bytes = false;
     const auto& terms = terms_of(row, &least, &bytes);
@@ -159,16 +168,16 @@ std::vector<Wide> CutsWorker::left_by(const CutsLeaf& leaf, Wide* sum) const {
 
 /// With what its multipliers prove, and as much of `implied` as that needs.
 CutsLeaf CutsWorker::proved(const CutsLeaf& leaf, const std::vector<CutsImplied>& implied) const {
-  CutsLeaf out{leaf.fixed, {}, leaf.multipliers, 0};
+  CutsLeaf out = leaf;
   std::vector<char> wanted(m_.columns.size(), 0);
   if (!implied.empty() && implied.back().column < 0) {
     out.multipliers.clear();
-    out.implied = follow_.needed(implied, wanted);
+    out.implied = follow_.needed(implied, wanted, inequalities_);
     out.units = than_;
     return out;
   }
   Wide sum = 0;
-  const std::vector<Wide> left = left_by(leaf, &sum);
+  const std::vector<Wide> left = left_by(leaf.multipliers, &sum);
   std::vector<char> how(left.size(), 2);
   for (const auto& [c, value] : leaf.fixed) how[c] = value;
   for (const CutsImplied& i : implied) {
@@ -178,7 +187,7 @@ CutsLeaf CutsWorker::proved(const CutsLeaf& leaf, const std::vector<CutsImplied>
   for (std::size_t c = 0; c < left.size(); ++c) {
     if (how[c] == 1 || (how[c] == 2 && left[c] < 0)) sum += left[c];
   }
-  out.implied = follow_.needed(implied, std::move(wanted));
+  out.implied = follow_.needed(implied, std::move(wanted), inequalities_);
   out.units = m_.floor_units + (sum >> -price_log2_);
   return out;
 }
@@ -214,10 +223,57 @@ void CutsWorker::choose_candidates(CutsNode* node) const {
   if (node->candidates.size() > kTriesNearRoot) node->candidates.resize(kTriesNearRoot);
 }
 
+/// What costs more than the parent's multipliers leave to be spent is decided.
+void CutsWorker::spend(CutsLeaf* leaf, std::vector<CutsImplied>* implied) {
+  if (leaf->spends < 0) return;
+  const CutsCheaper& row = spent(*leaf);
+  Wide base = 0;
+  const std::vector<Wide> left = left_by(row.rows, &base);
+  for (int time = 0; time < kTimesSpent; ++time) {
+    if (!implied->empty() && implied->back().column < 0) return;
+    std::vector<char> how(left.size(), 2);
+    for (const auto& [c, value] : leaf->fixed) how[c] = value;
+    for (const CutsImplied& i : *implied) how[i.column] = i.value;
+    Wide rest = ((row.than - 1 - m_.floor_units) << -price_log2_) - base;
+    for (std::size_t c = 0; c < left.size(); ++c) {
+      if (how[c] == 1 || (how[c] == 2 && left[c] < 0)) rest -= left[c];
+    }
+    if (rest < 0) {
+      implied->push_back({leaf->spends});
+      return;
+    }
+    const std::size_t before = leaf->priced.size();
+    for (std::size_t c = 0; c < left.size(); ++c) {
+      if (how[c] != 2 || (left[c] < 0 ? -left[c] : left[c]) <= rest) continue;
+      leaf->priced.push_back({leaf->spends, static_cast<int>(c), static_cast<char>(left[c] < 0 ? 1 : 0)});
+    }
+    if (leaf->priced.size() == before) return;
+    *implied = follow_.from(leaf->fixed, leaf->priced);
+  }
+}
+
+/// What the node's multipliers leave to be spent by a solution that is worth finding, for its children.
+void CutsWorker::leave_to_spend(CutsNode* node) {
+  CutsLeaf& leaf = node->leaf;
+  if (leaf.spends >= 0 && spent(leaf).rows == leaf.multipliers && spent(leaf).than == than_) return;
+  CutsCheaper out{leaf.multipliers, than_};
+  Wide base = 0;
+  for (const Wide left : left_by(leaf.multipliers, &base)) {
+    out.left.push_back(static_cast<signed char>((left > 0 ? 1 : 0) - (left < 0 ? 1 : 0)));
+  }
+  leaf.spends = static_cast<int>(m_.rows.size() + inequalities_.size());
+  inequalities_.push_back({std::move(out), {}, 0});
+}
+
+const CutsCheaper& CutsWorker::spent(const CutsLeaf& leaf) const {
+  return std::get<CutsCheaper>(inequalities_[leaf.spends - static_cast<int>(m_.rows.size())].why);
+}
+
 // `inherited`: the parent's multipliers, which hold here too, and the fixed columns.
 CutsNode CutsWorker::evaluate(CutsLeaf inherited) {
   CutsNode node;
-  const std::vector<CutsImplied> implied = follow_.from(inherited.fixed);
+  std::vector<CutsImplied> implied = follow_.from(inherited.fixed, inherited.priced);
+  spend(&inherited, &implied);
   node.leaf = proved(inherited, implied);
   const auto offer = [&](const CutsLeaf& leaf) {
     CutsLeaf better = proved(leaf, implied);
@@ -226,7 +282,8 @@ CutsNode CutsWorker::evaluate(CutsLeaf inherited) {
   ++n_nodes_;
   node.estimate = 1e300;
   if (node.leaf.impossible()) return node;
-  CutsLeaf leaf{inherited.fixed, {}, {}, 0};
+  CutsLeaf leaf = std::move(inherited);
+  leaf.multipliers.clear();
   offer(leaf);
   fix(leaf.fixed, implied);
   const auto outcome = lp_.solve(iterations_left());
@@ -335,7 +392,14 @@ void CutsWorker::loosen() {
 // A round of inequalities that this node's solution violates.
 void CutsWorker::refine(CutsNode* node) {
   node->refined = true;
-  fix(node->leaf.fixed, follow_.from(node->leaf.fixed));
+  leave_to_spend(node);
+  std::vector<CutsImplied> implied = follow_.from(node->leaf.fixed, node->leaf.priced);
+  spend(&node->leaf, &implied);
+  if (!implied.empty() && implied.back().column < 0) {
+    *node = evaluate(node->leaf);
+    return;
+  }
+  fix(node->leaf.fixed, implied);
   if (lp_.solve(iterations_left()) != milp::Relaxation::Outcome::kOptimal || tighten(false) == 0) return;
   CutsNode better = evaluate(node->leaf);
   better.refined = true;
@@ -371,7 +435,7 @@ std::array<CutsNode, 2> CutsWorker::branch(const CutsNode& node) {
 void CutsWorker::choose_largest(CutsNode* node) {
   std::vector<char> fixed(now_.size(), 0);
   for (const auto& [c, value] : node->leaf.fixed) fixed[c] = 1;
-  for (const CutsImplied& i : follow_.from(node->leaf.fixed)) {
+  for (const CutsImplied& i : follow_.from(node->leaf.fixed, node->leaf.priced)) {
     if (i.column >= 0) fixed[i.column] = 1;
   }
   int best = -1;
@@ -387,7 +451,7 @@ std::optional<std::vector<char>> CutsWorker::dive(const CutsLeaf& from, const st
   std::vector<std::pair<int, char>> fixed = from.fixed;
   const std::size_t given = fixed.size();
   for (std::size_t left = now_.size(); left > 0 && !stop(); --left) {
-    const std::vector<CutsImplied> implied = follow_.from(fixed);
+    const std::vector<CutsImplied> implied = follow_.from(fixed, from.priced);
     const bool impossible = !implied.empty() && implied.back().column < 0;
     if (!impossible) fix(fixed, implied);
     if (impossible || lp_.solve(kMostDiveIterations) != milp::Relaxation::Outcome::kOptimal) {
@@ -431,6 +495,7 @@ void CutsWorker::step(std::vector<CutsNode>::iterator at, CutsNodes* nodes) {
     nodes->done.push_back(std::move(node));
     return;
   }
+  leave_to_spend(&node);
   for (CutsNode& n : branch(node)) nodes->open.push_back(std::move(n));
 }
 

@@ -28,7 +28,9 @@ struct CutsLeaf {
   std::vector<std::pair<int, char>> fixed;                // column, value: the branches that lead here
   std::vector<CutsImplied> implied;                       // what of their consequences the proof needs
   std::vector<std::pair<int, std::int64_t>> multipliers;  // row (inequalities follow the model's), above 0
-  Wide units = 0;                                         // what they prove, floor included
+  std::vector<CutsImplied> priced;                        // decided by what ancestors' multipliers leave to be spent
+  int spends = -1;                                        // row of the parent's multipliers, a CutsCheaper; -1: none
+  Wide units = 0;                                         // what is proved, floor included
   bool impossible() const { return !implied.empty() && implied.back().column < 0; }
 };
 
@@ -75,8 +77,9 @@ class CutsWorker {
   /// Of the last relaxation that was solved; by column.
   const std::vector<double>& values() const { return lp_.values(); }
 
+  using Multipliers = std::vector<std::pair<int, std::int64_t>>;
   /// By column: the cost less what the multipliers take of it, in steps of 2^price_log2 units; and what these prove.
-  std::vector<Wide> left_by(const CutsLeaf& leaf, Wide* sum) const;
+  std::vector<Wide> left_by(const Multipliers& multipliers, Wide* sum) const;
   /// Also one that is never in the relaxation.
   void add(CutsInequality inequality);
   /// What was found since is followed from now on.
@@ -104,6 +107,9 @@ class CutsWorker {
   const CutsTerms& terms_of(int row, std::int64_t* least, bool* bytes) const;
   void multipliers_of(const std::vector<double>& duals, double scale, CutsLeaf* leaf) const;
   CutsLeaf proved(const CutsLeaf& leaf, const std::vector<CutsImplied>& implied) const;
+  void spend(CutsLeaf* leaf, std::vector<CutsImplied>* implied);
+  void leave_to_spend(CutsNode* node);
+  const CutsCheaper& spent(const CutsLeaf& leaf) const;
   void choose_candidates(CutsNode* node) const;
   void choose_largest(CutsNode* node);
   int row_id(int lp_row) const;

@@ -133,10 +133,17 @@ std::set<OpId> MultiCut::all_if_many(const std::set<OpId>& ops) const {
 struct MultiCut::Stage {
   Stage(const CutsFrame& frame, Grown grown)
       : at(std::move(grown)), model(frame, at.cuts, at.inside, at.in_place), tree(model) {}
+  /// What its bound may reach: where a solution of its own costs less than the best plan, no more than that.
+  Wide goal(Wide known) const { return cheapest.empty() ? known : std::min(known, tree.units(cheapest)); }
+  void take(std::vector<char> solution) {
+    if (cheapest.empty() || tree.units(solution) < tree.units(cheapest)) cheapest = std::move(solution);
+  }
+
   const Grown at;
   const CutsModel model;
   CutsTree tree;
-  bool in_earnest = false;  // has had all the work there was
+  std::vector<char> cheapest;  // 0/1 solution so far; empty: none
+  bool in_earnest = false;     // has had all the work there was
 };
 
 // Works on a stage for a while. Its cheapest 0/1 solution, or one near the relaxation when the tree does not get that
@@ -148,35 +155,39 @@ MultiCut::Grown MultiCut::work_on(Stage* stage, int nodes_at_once, Seconds* know
   const auto stop = [&] { return ways.stop() || tree.n_nodes() >= last_node; };
   while (true) {
     const std::int64_t done = tree.work();
-    const CutsTree::End end = tree.run(target(*known), ways.work - work_, stop, ways.beside);
+    const Wide goal = stage->goal(target(*known));
+    const CutsTree::End end = tree.run(goal, ways.work - work_, stop, ways.beside);
     work_ += tree.work() - done;
+    if (end == CutsTree::End::kRelaxed) stage->take(tree.relaxed());
+    const bool reached = end == CutsTree::End::kReached;
+    const bool solved = end == CutsTree::End::kRelaxed || (reached && goal < target(*known));
     const bool gave_up = end == CutsTree::End::kStopped && tree.n_nodes() < last_node;
-    if (end == CutsTree::End::kReached || gave_up || work_ >= ways.work || ways.stop()) return stage->at;
-    const std::int64_t before = tree.work();
-    const auto solution =
-        end == CutsTree::End::kRelaxed ? std::optional<std::vector<char>>(tree.relaxed()) : tree.dive(ways.stop);
-    work_ += tree.work() - before;
-    if (end != CutsTree::End::kRelaxed) {  // worth playing back only if it says nearly what the relaxation does
-      const Wide bound = tree.bound();
-      if (!solution || tree.units(*solution) > bound + (target(*known) - bound) * near / kNearRelaxation) {
+    if ((reached && !solved) || gave_up || work_ >= ways.work || ways.stop()) return stage->at;
+    if (!solved) {  // worth playing back only if it says nearly what the relaxation does
+      const std::int64_t before = tree.work();
+      if (auto one = tree.dive(ways.stop)) stage->take(std::move(*one));
+      work_ += tree.work() - before;
+      const Wide bound = tree.bound(), beyond = (target(*known) - bound) * near / kNearRelaxation;
+      if (stage->cheapest.empty() || tree.units(stage->cheapest) > bound + beyond) {
         last_node = tree.n_nodes() + nodes_at_once;
         near = std::min<Wide>(2 * near, 1 << 20);  // rather any instant than none
         continue;
       }
     }
-    const auto [runs, in_the_way] = play_back(stage->model, *solution);
+    const std::vector<char>& solution = stage->cheapest;
+    const auto [runs, in_the_way] = play_back(stage->model, solution);
     const Wide wanted = target(*known);
     if (ways.improve && !runs.empty()) *known = std::min(*known, ways.improve(can_.original(runs)));
     Grown more = stage->at;
-    const Wide says = tree.units(*solution), costs = units_of(runs), rest = target(*known) - tree.bound();
+    const Wide says = tree.units(solution), costs = units_of(runs), rest = target(*known) - tree.bound();
     if (costs > says + rest / kDearer) more.in_place.merge(all_if_many(in_the_way));
     if (more == stage->at && costs > says + rest / kMuchDearer) more.cuts = with_beginning(std::move(more.cuts));
-    const bool lacks_no_more = end == CutsTree::End::kRelaxed && costs >= target(*known);
+    const bool lacks_no_more = solved && costs >= target(*known);
     if (lacks_no_more) more.in_place.insert(in_the_way.begin(), in_the_way.end());
     if (more == stage->at) more = grow(runs, stage->at);
     if (more == stage->at && costs > says) more.in_place.insert(in_the_way.begin(), in_the_way.end());
     if (more != stage->at) return more;
-    if (end == CutsTree::End::kRelaxed && target(*known) >= wanted) return more;
+    if (solved && target(*known) >= wanted) return more;
     nodes_at_once = 2 * std::min(nodes_at_once, INT_MAX / 4);
     last_node = tree.n_nodes() + nodes_at_once;  // it fits, or the plan is better now: the tree goes on
   }

@@ -194,7 +194,7 @@ TEST_F(Inequalities, WhatBranchesImplyNoSolutionHasOtherwise) {
       }
       std::vector<char> wanted(model.columns.size(), 0);
       if (last.column >= 0) wanted[static_cast<std::size_t>(last.column)] = 1;
-      const std::vector<CutsImplied> needed = follow.needed(steps, wanted);
+      const std::vector<CutsImplied> needed = follow.needed(steps, wanted, {});
       EXPECT_TRUE(follows(model, fixed, needed)) << "seed " << seed;
       ASSERT_FALSE(needed.empty());
       EXPECT_EQ(needed.back(), last);

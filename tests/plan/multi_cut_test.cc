@@ -157,6 +157,30 @@ TEST_F(Several, TwoThreadsProveWhatOneDoes) {
   EXPECT_GT(n_shared, 40);
 }
 
+// Columns that cost more than a node's multipliers leave to be spent are decided below it, and the certificate says
+// why.
+TEST_F(Several, WhatIsLeftToSpendIsSpentSoundly) {
+  int n_below = 0;
+  for (const int percent : {30, 40, 60, 65, 70, 75}) {
+    const Problem free = training_step(40);
+    const Problem p = with_budget(free, simulate(free, keep_all_steps(free)).peak[DeviceId(0)] * percent / 100);
+    Options o;
+    o.switches = {{"order", "off"}, {"bound", "off"}};
+    o.effort = 2'000'000;
+    const Seconds known = make_plan(p, "neaptide", o).cost.seconds;
+    const CutBounds single(p, DeviceId(0), BoundScope::kThisOrder);
+    MultiCut cuts(p, DeviceId(0), BoundScope::kThisOrder);
+    MultiCut::Ways ways;
+    ways.work = 15'000'000;
+    const LowerBound b = cuts.prove(single.promising().at(0), known, ways);
+    EXPECT_TRUE(certify(p, b).ok) << percent << ": " << certify(p, b).reason;
+    EXPECT_LE(b.seconds, known);
+    const Json certificate = parse_json(b.certificate, "c");
+    for (const Json& row : certificate.at("rows")) n_below += row.is_object() && row.contains("cheaper") ? 1 : 0;
+  }
+  EXPECT_GT(n_below, 50);  // one a tree would be the root's
+}
+
 // Every digit in turn is another one: branches and what they imply, multipliers, rows, and what inequalities are
 // derived from. `known` is what the proof takes for the best plan: the optimum, or more than that.
 TEST_F(Several, NoDigitCanBeChangedToProveMore) {
