@@ -72,7 +72,7 @@ Plan run_chen_greedy(const Problem& problem, const Options& options) {
   BestPlan best(problem);
   for (bool articulation : articulation_values(options)) {
     std::vector<bool> before;
-    for (int i = 0; i < kTries; ++i) {  // b from all the bytes down to nothing
+    for (int i = 0; i < kTries && !options.interrupted(); ++i) {  // b from all the bytes down to nothing
       const double b = total * std::pow(1 - static_cast<double>(i) / (kTries - 1), 2);
       std::vector<bool> kept = greedy_checkpoints(problem, forward, articulation, b);
       if (kept == before) continue;

@@ -169,7 +169,7 @@ Plan run_griewank(const Problem& problem, const Options& options) {
     }
   }
   high = std::min(high, n + 1);
-  while (high - low > 1) {
+  while (high - low > 1 && !options.interrupted()) {
     const int middle = low + (high - low) / 2;
     (fits(middle) ? low : high) = middle;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -127,7 +128,8 @@ class Blocks {
 /// levels of memory are left beside it.
 class Table {
  public:
-  Table(const std::vector<Block>& blocks, Bytes budget, int levels)
+  /// `stop`: what is not filled in by then counts as impossible.
+  Table(const std::vector<Block>& blocks, Bytes budget, int levels, const std::function<bool()>& stop)
       : blocks_(blocks),
         n_(static_cast<int>(blocks.size())),
         unit_(std::max<double>(1, static_cast<double>(budget) / levels)),
@@ -137,7 +139,7 @@ class Table {
     sum_.assign(static_cast<std::size_t>(n_) + 1, 0);
     for (int i = 0; i < n_; ++i)
       sum_[static_cast<std::size_t>(i) + 1] = sum_[static_cast<std::size_t>(i)] + at(i).forward_seconds;
-    for (int length = 0; length < n_; ++length) {
+    for (int length = 0; length < n_ && !stop(); ++length) {
       for (int s = 0; s + length < n_; ++s) fill(s, s + length);
     }
   }
@@ -292,7 +294,7 @@ Plan run_rotor(const Problem& problem, const Options& options) {
   for (int i = 0; i < kTries && !best.fits(); ++i) {
     if (options.interrupted() || (options.progress && !options.progress({}))) break;
     const double share = 1 - static_cast<double>(i) / kTries;
-    const Table table(blocks, static_cast<Bytes>(budget * share), levels);
+    const Table table(blocks, static_cast<Bytes>(budget * share), levels, options.interrupted);
     if (table.choice(0, static_cast<int>(blocks.size()) - 1, table.levels()) == -2) break;
     best.offer(Performer(problem, forward.choice, blocks, table).run());
   }
