@@ -161,8 +161,8 @@ TEST_F(Several, TwoThreadsProveWhatOneDoes) {
 // why.
 TEST_F(Several, WhatIsLeftToSpendIsSpentSoundly) {
   int n_below = 0;
-  for (const int percent : {30, 40, 60, 65, 70, 75}) {
-    const Problem free = training_step(40);
+  for (const auto& [length, percent] : {std::pair{24, 70}, {40, 30}, {40, 60}, {40, 65}, {40, 70}, {60, 40}}) {
+    const Problem free = training_step(length);
     const Problem p = with_budget(free, simulate(free, keep_all_steps(free)).peak[DeviceId(0)] * percent / 100);
     Options o;
     o.switches = {{"order", "off"}, {"bound", "off"}};
