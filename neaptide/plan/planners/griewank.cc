@@ -163,7 +163,7 @@ Plan run_griewank(const Problem& problem, const Options& options) {
   // More slots, less time: the most that fit, found by doubling and bisection.
   int low = 0, high = 1;
   if (fits(0)) {
-    while (high <= n && fits(high)) {
+    while (high <= n && !options.interrupted() && fits(high)) {
       low = high;
       high *= 2;
     }
